@@ -73,7 +73,7 @@ type Waiter<Row, Result> = { row: Row; resolve(result: Result): void; reject(err
 /**
  * Shares one statement between the callers that need it at the same moment. `runBatch` takes many rows and returns one
  * result for each, in their order. Its second argument is its lane, 0 to ALL_LANES - 1: one lane runs one statement at
- * a time. What becomes of a batch that fails: see `createSettle`.
+ * a time. What becomes of a batch that fails: see `#settle`.
  *
  * With `lingerMs` the first row waits that long for others. This saves statements where a delay does no harm. With
  * `load` a row waits for those of the other sends, as above.
@@ -82,162 +82,171 @@ export function createCollector<Row extends { json: string }, Result>(
   runBatch: RunBatch<Row, Result>,
   options: CollectorOptions<Row> = {},
 ): (row: Row) => Promise<Result> {
-  type Pending = Waiter<Row, Result>
-  const { lingerMs = 0, load, groupOf = () => '' } = options
-  const settle = createSettle(runBatch, options, hold)
-  let pending: Pending[] = []
+  const collector = new Collector(runBatch, options)
+  return (row) => new Promise((resolve, reject) => collector.add({ row, resolve, reject }))
+}
+
+class Collector<Row extends { json: string }, Result> {
+  readonly #runBatch: RunBatch<Row, Result>
+  readonly #options: CollectorOptions<Row>
+  readonly #waitMs: number
+  readonly #others: ReturnType<typeof waitForOthers> | undefined
+  #pending: Waiter<Row, Result>[] = []
   /** The rows of held groups, and until when each group is held. */
-  let heldPending: Pending[] = []
-  const held = createBoundedMap<number>({ maxEntries: MAX_HELD })
-  let isHeldLaneBusy = false
-  const idleLanes = Array.from({ length: LANES }, (_, lane) => LANES - 1 - lane)
-  let quickStatements = 0
-  let waiting: NodeJS.Timeout | undefined
-  const others = load && waitForOthers()
-  const waitMs = load ? OTHERS_MS : lingerMs
-  const isFull = () => pending.length >= Math.min(load?.sends ?? MAX_ROWS, MAX_ROWS)
+  #heldPending: Waiter<Row, Result>[] = []
+  readonly #held = createBoundedMap<number>({ maxEntries: MAX_HELD })
+  #isHeldLaneBusy = false
+  readonly #idleLanes = Array.from({ length: LANES }, (_, lane) => LANES - 1 - lane)
+  #quickStatements = 0
+  #waiting: NodeJS.Timeout | undefined
+
+  constructor(runBatch: RunBatch<Row, Result>, options: CollectorOptions<Row>) {
+    const { lingerMs = 0, load } = options
+    this.#runBatch = runBatch
+    this.#options = options
+    this.#waitMs = load ? OTHERS_MS : lingerMs
+    this.#others = load && waitForOthers()
+  }
+
+  add(waiter: Waiter<Row, Result>): void {
+    if (performance.now() < (this.#held.get(this.#groupOf(waiter)) ?? 0)) {
+      this.#heldPending.push(waiter)
+      void this.#workOnHeld()
+    } else {
+      this.#pending.push(waiter)
+      this.#openSoon()
+    }
+  }
+
+  #groupOf({ row }: Waiter<Row, Result>): string {
+    return this.#options.groupOf?.(row) ?? ''
+  }
 
   /** A full batch goes out at once. */
-  function openSoon(): void {
-    if (others && quickStatements > 0) others.came()
-    else if (waitMs === 0 || isFull() || (!waiting && others?.mayCome() === false)) open()
-    else waiting ??= setTimeout(endWait, waitMs)
+  #openSoon(): void {
+    const others = this.#others
+    if (others && this.#quickStatements > 0) others.came()
+    else if (this.#waitMs === 0 || this.#isFull() || (!this.#waiting && others?.mayCome() === false)) this.#open()
+    else this.#waiting ??= setTimeout(() => this.#endWait(), this.#waitMs)
   }
 
-  function endWait(): void {
-    waiting = undefined
-    if (quickStatements === 0) others?.waited(pending.length)
-    open()
+  #isFull(): boolean {
+    return this.#pending.length >= Math.min(this.#options.load?.sends ?? MAX_ROWS, MAX_ROWS)
   }
 
-  function open(): void {
-    if (quickStatements > 0 || pending.length === 0) return
-    const lane = idleLanes.pop()
-    if (lane !== undefined) void work(lane)
+  #endWait(): void {
+    this.#waiting = undefined
+    if (this.#quickStatements === 0) this.#others?.waited(this.#pending.length)
+    this.#open()
   }
 
-  async function work(lane: number): Promise<void> {
-    while (quickStatements === 0 && pending.length > 0) {
-      quickStatements++
+  #open(): void {
+    if (this.#quickStatements > 0 || this.#pending.length === 0) return
+    const lane = this.#idleLanes.pop()
+    if (lane !== undefined) void this.#work(lane)
+  }
+
+  async #work(lane: number): Promise<void> {
+    while (this.#quickStatements === 0 && this.#pending.length > 0) {
+      this.#quickStatements++
       let isSlow = false
       const timer = setTimeout(() => {
         isSlow = true
-        quickStatements--
-        open()
+        this.#quickStatements--
+        this.#open()
       }, SLOW_MS)
-      await settle(takeBatch(), lane)
+      await this.#settle(this.#takeBatch(), lane)
       clearTimeout(timer)
-      if (!isSlow) quickStatements--
-      if (lingerMs > 0) break
+      if (!isSlow) this.#quickStatements--
+      if (this.#options.lingerMs) break
     }
-    idleLanes.push(lane)
-    if (pending.length > 0) openSoon()
+    this.#idleLanes.push(lane)
+    if (this.#pending.length > 0) this.#openSoon()
   }
 
-  const groupOfRow = ({ row }: Pending) => groupOf(row)
-  const isHeld = (group: string) => performance.now() < (held.get(group) ?? 0)
-
-  /** From now on the group's rows wait for each other alone. */
-  function hold(group: string): void {
-    held.set(group, performance.now() + HELD_MS)
-    const isOfGroup = (waiter: Pending) => groupOfRow(waiter) === group
-    heldPending.push(...pending.filter(isOfGroup))
-    pending = pending.filter((waiter) => !isOfGroup(waiter))
-    void workOnHeld()
-  }
-
-  /** One group at a time, each with the rows that wait by then. */
-  async function workOnHeld(): Promise<void> {
-    if (isHeldLaneBusy) return
-    isHeldLaneBusy = true
-    for (let [first] = heldPending; first; [first] = heldPending) {
-      const group = groupOfRow(first)
-      const batch = heldPending.filter((waiter) => groupOfRow(waiter) === group).slice(0, MAX_ROWS)
-      heldPending = heldPending.filter((waiter) => !batch.includes(waiter))
-      if (await settle(batch, HELD_LANE)) held.delete(group)
-    }
-    isHeldLaneBusy = false
-  }
-
-  function takeBatch(): Pending[] {
+  #takeBatch(): Waiter<Row, Result>[] {
     let rows = 0
     let bytes = 0
-    for (const { row } of pending) {
+    for (const { row } of this.#pending) {
       if (rows === MAX_ROWS || bytes >= MAX_BYTES) break
       bytes += row.json.length
       rows++
     }
-    return pending.splice(0, rows)
+    return this.#pending.splice(0, rows)
   }
 
-  return (row) =>
-    new Promise((resolve, reject) => {
-      const waiter = { row, resolve, reject }
-      if (isHeld(groupOf(row))) {
-        heldPending.push(waiter)
-        void workOnHeld()
-        return
-      }
-      pending.push(waiter)
-      openSoon()
-    })
-}
+  /** From now on the group's rows wait for each other alone. */
+  #hold(group: string): void {
+    this.#held.set(group, performance.now() + HELD_MS)
+    const isOfGroup = (waiter: Waiter<Row, Result>) => this.#groupOf(waiter) === group
+    this.#heldPending.push(...this.#pending.filter(isOfGroup))
+    this.#pending = this.#pending.filter((waiter) => !isOfGroup(waiter))
+    void this.#workOnHeld()
+  }
 
-/**
- * Creates the function that runs a batch and settles its rows. It returns false when the batch gave up a lock.
- *
- * A batch that fails with SQLSTATE 40xxx runs again unchanged, because nothing of it was done. With 22xxx or 23xxx one
- * row is poisonous: the rows run one by one, and each gets its own result or error. With 55P03, and `groupOf`, each
- * group runs by itself, because the lock may be on the rows of one of them. `hold` gets each group that gives up its
- * lock alone. Any other error reaches every row of the batch; whether the batch was committed is then unknown. A
- * `repeatable` batch first runs again, if its connection was lost.
- */
-function createSettle<Row, Result>(
-  runBatch: RunBatch<Row, Result>,
-  { repeatable, note, groupOf }: CollectorOptions<Row>,
-  hold: (group: string) => void,
-) {
-  async function settle(batch: Waiter<Row, Result>[], lane: number): Promise<boolean> {
+  /** One group at a time, each with the rows that wait by then. */
+  async #workOnHeld(): Promise<void> {
+    if (this.#isHeldLaneBusy) return
+    this.#isHeldLaneBusy = true
+    for (let [first] = this.#heldPending; first; [first] = this.#heldPending) {
+      const group = this.#groupOf(first)
+      const batch = this.#heldPending.filter((waiter) => this.#groupOf(waiter) === group).slice(0, MAX_ROWS)
+      this.#heldPending = this.#heldPending.filter((waiter) => !batch.includes(waiter))
+      if (await this.#settle(batch, HELD_LANE)) this.#held.delete(group)
+    }
+    this.#isHeldLaneBusy = false
+  }
+
+  /**
+   * Runs a batch and settles its rows. Returns false when the batch gave up a lock.
+   *
+   * A batch that fails with SQLSTATE 40xxx runs again unchanged, because nothing of it was done. With 22xxx or 23xxx
+   * one row is poisonous: the rows run one by one, and each gets its own result or error. With 55P03, and `groupOf`,
+   * each group runs by itself, because the lock may be on the rows of one of them. A group that gives up its lock alone
+   * is held. Any other error reaches every row of the batch; whether the batch was committed is then unknown. A
+   * `repeatable` batch first runs again, if its connection was lost.
+   */
+  async #settle(batch: Waiter<Row, Result>[], lane: number): Promise<boolean> {
+    const { groupOf, note } = this.#options
     const startedMs = performance.now()
     let isStored = true
     try {
       const rows = batch.map(({ row }) => row)
-      const results = await runAgainOnRace(rows, lane)
+      const results = await this.#runAgainOnRace(rows, lane)
       for (const [i, waiter] of batch.entries()) waiter.resolve(results[i]!)
     } catch (error) {
       const groups = groupOf && isLocked(error) ? Map.groupBy(batch, ({ row }) => groupOf(row)) : undefined
-      if (batch.length > 1 && isRowFault(error)) for (const waiter of batch) await settle([waiter], lane)
-      else if (groups && groups.size > 1) await settleEach(groups, lane, error)
+      if (batch.length > 1 && isRowFault(error)) for (const waiter of batch) await this.#settle([waiter], lane)
+      else if (groups && groups.size > 1) await this.#settleEach(groups, lane, error)
       else {
         isStored = !groups
         for (const waiter of batch) waiter.reject(error)
-        for (const group of groups?.keys() ?? []) hold(group)
+        for (const group of groups?.keys() ?? []) this.#hold(group)
       }
     }
     note?.(batch.length, (performance.now() - startedMs) / 1_000)
     return isStored
   }
 
-  async function settleEach(groups: Map<string, Waiter<Row, Result>[]>, lane: number, error: unknown): Promise<void> {
+  async #settleEach(groups: Map<string, Waiter<Row, Result>[]>, lane: number, error: unknown): Promise<void> {
     let locked = 0
     for (const batch of groups.values()) {
       if (locked === LOCKED_IN_A_ROW) for (const waiter of batch) waiter.reject(error)
-      else locked = (await settle(batch, lane)) ? 0 : locked + 1
+      else locked = (await this.#settle(batch, lane)) ? 0 : locked + 1
     }
   }
 
-  async function runAgainOnRace(rows: Row[], lane: number): Promise<Result[]> {
+  async #runAgainOnRace(rows: Row[], lane: number): Promise<Result[]> {
+    const { repeatable } = this.#options
     for (let rerun = 0; ; rerun++) {
       try {
-        const attempt = () => inTime(runBatch(rows, lane), RUN_MS)
+        const attempt = () => inTime(this.#runBatch(rows, lane), RUN_MS)
         return await (repeatable ? throughOutage(repeatable, attempt) : attempt())
       } catch (error) {
         if (!sqlStateOf(error).startsWith('40') || rerun === MAX_RERUNS) throw error
       }
     }
   }
-
-  return settle
 }
 
 /** Says whether a row should wait for those of others, by what earlier waits brought. */

@@ -6,9 +6,9 @@ import type { NoteBatch } from './collector.ts'
 import { createHealth, type DatabaseHealth } from './database-health.ts'
 import { drizzle } from './drizzle.ts'
 import type { Outage } from './outage.ts'
-import { createPrimary, type Primary } from './primary.ts'
+import { Primary } from './primary.ts'
 import { createProbe } from './probe.ts'
-import { createRecording, type Recording } from './recording.ts'
+import { Recording } from './recording.ts'
 import * as schema from './schema.ts'
 import { createWarmConnections, REOPEN_MS } from './warm.ts'
 
@@ -102,7 +102,7 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
   const { connections = 10, statementMs = STATEMENT_MS, lockMs = 0, batchNotes } = options
   const load: DatabaseLoad = { open: 0, limit: connections, statements: 0, sends: 0 }
   const { hosts, url: driverUrl, isPooled } = readDatabaseUrl(url)
-  const primary = createPrimary({ hosts, probe: createProbe(driverUrl), statementMs })
+  const primary = new Primary({ hosts, probe: createProbe(driverUrl), statementMs })
   const settings = {
     // One server: with more, postgres.js would retry a failed connection without end and without a pause.
     host: hosts[0]?.host,
@@ -122,7 +122,10 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
   // Drizzle sets which types the driver parses, so the warm connections need it, too.
   const open = (max: number, onClose?: () => void) =>
     // postgres.js lacks `socket` in its types.
-    drizzle(postgres(driverUrl, { ...settings, max, ...{ socket: counted(primary.open, load, onClose) } }), { schema })
+    drizzle(
+      postgres(driverUrl, { ...settings, max, ...{ socket: counted((place) => primary.open(place), load, onClose) } }),
+      { schema },
+    )
   const warmCount = Math.floor(connections * WARM_SHARE)
   const db = open(connections - warmCount)
   const warm = createWarmConnections(warmCount, (onClose) => open(1, onClose).$client)
@@ -133,8 +136,8 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
   }
   client.end = endBoth
   const noteBatch = (statement: string) => batchNotes?.(statement)
-  const health = createHealth(client, primary.suspect)
-  return Object.assign(db, { warm, health, outage: primary, recording: createRecording(), load, noteBatch })
+  const health = createHealth(client, () => primary.suspect())
+  return Object.assign(db, { warm, health, outage: primary, recording: new Recording(), load, noteBatch })
 }
 
 const sessionSettings = (statementMs: number, lockMs: number) => ({

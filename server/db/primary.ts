@@ -16,28 +16,20 @@ export interface ServerState {
 /** Asks a server for its state. Throws when it does not answer within about two seconds. */
 export type Probe = (host: DatabaseHost) => Promise<ServerState>
 
-export interface PrimaryParts {
+interface PrimaryParts {
   hosts: DatabaseHost[]
   probe: Probe
   /** See `watch`; 0 for no limit. */
   statementMs: number
 }
 
-export interface Primary extends Outage {
-  /**
-   * Opens a socket to the server that takes writes, or to the driver's place when the URL names no server. When the
-   * connections have just been lost, it waits for such a server. Never rejects, because postgres.js would lose the
-   * connection's place in its pool: the socket fails instead.
-   */
-  open(driver: { host: string[]; port: number[]; path: string | false }): Promise<Socket>
-  /** Looks for another primary server. When there is one, the connections to all others end. */
-  suspect(): void
-}
-
 /** A search that found a server does not wait for longer for the others. */
 const OTHERS_MS = 300
 const ASK_AGAIN_MS = 250
 const SUSPECT_EVERY_MS = 1_000
+
+/** Where the driver would connect. */
+type DriverPlace = { host: string[]; port: number[]; path: string | false }
 
 /**
  * Finds the primary among the servers of DATABASE_URL. All are asked at once whenever a connection is needed and the
@@ -48,117 +40,132 @@ const SUSPECT_EVERY_MS = 1_000
  * before one seen earlier is never used: an old primary that comes back without knowing of its successor would accept
  * writes that are lost.
  */
-export function createPrimary({ hosts, probe, statementMs }: PrimaryParts): Primary {
-  const sockets = new Set<Socket>()
-  let primary = hosts.length === 1 ? hosts[0] : undefined
+export class Primary implements Outage {
+  readonly #parts: PrimaryParts
+  readonly #sockets = new Set<Socket>()
+  #primary: DatabaseHost | undefined
   /** The address of the server that took writes when it was last searched for. */
-  let writableAt = ''
-  let searching: Promise<DatabaseHost> | undefined
-  let suspectedAtMs = Number.NEGATIVE_INFINITY
-  let isSuspected = false
-  let timeline = 0
-  let hasServed = false
-  let lostAtMs: number | undefined
-  let foundAgainMs = Number.NEGATIVE_INFINITY
+  #writableAt = ''
+  #searching: Promise<DatabaseHost> | undefined
+  #suspectedAtMs = Number.NEGATIVE_INFINITY
+  #isSuspected = false
+  #timeline = 0
+  #hasServed = false
+  #lostAtMs: number | undefined
+  #foundAgainMs = Number.NEGATIVE_INFINITY
 
-  function search(): Promise<DatabaseHost> {
-    searching ??= find().finally(() => {
-      searching = undefined
-    })
-    return searching
+  constructor(parts: PrimaryParts) {
+    this.#parts = parts
+    if (parts.hosts.length === 1) this.#primary = parts.hosts[0]
   }
 
-  async function find(): Promise<DatabaseHost> {
-    const answers = await ask(hosts, probe)
-    const isUsable = ({ kind, timeline: own }: ServerState) =>
-      hosts.length === 1 || (kind !== 'standby' && own >= timeline)
-    const [first] = answers
-      .flatMap(({ host, state }) => (state && isUsable(state) ? { host, state } : []))
-      .sort((a, b) => b.state.timeline - a.state.timeline || rank(b.state) - rank(a.state))
-    if (!first) throw noPrimary(answers)
-    const { host, state } = first
-    timeline = state.timeline
-    primary = host
-    if (lostAtMs !== undefined) foundAgainMs = performance.now()
-    lostAtMs = undefined
-    // Behind one name there may be several proxies with other addresses: only a suspicion ends their connections.
-    if (state.kind === 'writable' && (hosts.length > 1 || isSuspected)) dropOthers(state.address)
-    isSuspected = false
-    return host
-  }
-
-  function dropOthers(address: string): void {
-    writableAt = address
-    for (const socket of sockets) {
-      // A socket has no address before it is connected.
-      if (socket.connecting) socket.once('connect', () => dropUnlessWritable(socket))
-      else dropUnlessWritable(socket)
+  /**
+   * Opens a socket to the server that takes writes, or to the driver's place when the URL names no server. When the
+   * connections have just been lost, it waits for such a server. Never rejects, because postgres.js would lose the
+   * connection's place in its pool: the socket fails instead.
+   */
+  async open({ host: [host = ''], port: [port = 0], path }: DriverPlace): Promise<Socket> {
+    const place: ServerPlace = path ? { path } : { host, port }
+    try {
+      const found = this.#parts.hosts.length === 0 ? undefined : (this.#primary ?? (await this.#findSoon()))
+      return this.#keep(dialDatabase(found ?? place), found)
+    } catch (error) {
+      const socket = dialDatabase(place)
+      setImmediate(() => socket.destroy(error as Error))
+      return socket
     }
   }
 
-  /** Whether the statements on this connection were executed is unknown. */
-  function dropUnlessWritable(socket: Socket): void {
-    if (addressOf(socket) !== writableAt) socket.destroy(new MovedError())
+  /** Looks for another primary server. When there is one, the connections to all others end. */
+  suspect(): void {
+    if (this.#parts.hosts.length === 0 || performance.now() - this.#suspectedAtMs < SUSPECT_EVERY_MS) return
+    this.#suspectedAtMs = performance.now()
+    this.#isSuspected = true
+    // Without another primary the connections stay: they may still read, and a slow server answers in the end.
+    this.#search().catch(() => {})
   }
 
-  function keep(socket: Socket, host: DatabaseHost | undefined): Socket {
-    let isEndedByDriver = true
-    sockets.add(socket)
-    socket.once('end', () => {
-      isEndedByDriver = socket.writableEnded
-    })
-    socket.once('close', () => {
-      sockets.delete(socket)
-      hasServed ||= socket.bytesRead > 0
-      // The driver ends an idle connection. Anything else may be the end of the server.
-      if (primary === host && !(isEndedByDriver && socket.writableEnded)) lose()
-    })
-    if (statementMs > 0) watch(socket, statementMs, suspect)
-    return socket
+  mayPass(): boolean {
+    return this.#lostAtMs === undefined || performance.now() < this.#lostAtMs + OUTAGE_MS
   }
 
-  function lose(): void {
-    if (hosts.length > 1 || hasServed) primary = undefined
-    if (hosts.length > 0 && hasServed) lostAtMs ??= performance.now()
+  lastMs(): number {
+    return this.#lostAtMs === undefined ? this.#foundAgainMs : Math.min(performance.now(), this.#lostAtMs + OUTAGE_MS)
   }
 
-  const mayPass = () => lostAtMs === undefined || performance.now() < lostAtMs + OUTAGE_MS
-  const lastMs = () => (lostAtMs === undefined ? foundAgainMs : Math.min(performance.now(), lostAtMs + OUTAGE_MS))
-
-  async function findSoon(): Promise<DatabaseHost> {
+  async #findSoon(): Promise<DatabaseHost> {
     for (;;) {
       try {
-        return await search()
+        return await this.#search()
       } catch (error) {
-        if (lostAtMs === undefined || !mayPass()) throw error
+        if (this.#lostAtMs === undefined || !this.mayPass()) throw error
         await sleep(ASK_AGAIN_MS)
       }
     }
   }
 
-  function suspect(): void {
-    if (hosts.length === 0 || performance.now() - suspectedAtMs < SUSPECT_EVERY_MS) return
-    suspectedAtMs = performance.now()
-    isSuspected = true
-    // Without another primary the connections stay: they may still read, and a slow server answers in the end.
-    search().catch(() => {})
+  #search(): Promise<DatabaseHost> {
+    this.#searching ??= this.#find().finally(() => {
+      this.#searching = undefined
+    })
+    return this.#searching
   }
 
-  return {
-    async open({ host, port, path }) {
-      const place: ServerPlace = path ? { path } : { host: host[0]!, port: port[0]! }
-      try {
-        const found = hosts.length === 0 ? undefined : (primary ?? (await findSoon()))
-        return keep(dialDatabase(found ?? place), found)
-      } catch (error) {
-        const socket = dialDatabase(place)
-        setImmediate(() => socket.destroy(error as Error))
-        return socket
-      }
-    },
-    suspect,
-    mayPass,
-    lastMs,
+  async #find(): Promise<DatabaseHost> {
+    const { hosts, probe } = this.#parts
+    const hasOthers = hosts.length > 1
+    const answers = await ask(hosts, probe)
+    const isUsable = ({ kind, timeline }: ServerState) =>
+      !hasOthers || (kind !== 'standby' && timeline >= this.#timeline)
+    const [first] = answers
+      .flatMap(({ host, state }) => (state && isUsable(state) ? { host, state } : []))
+      .sort((a, b) => b.state.timeline - a.state.timeline || rank(b.state) - rank(a.state))
+    if (!first) throw noPrimary(answers)
+    const { host, state } = first
+    this.#timeline = state.timeline
+    this.#primary = host
+    if (this.#lostAtMs !== undefined) this.#foundAgainMs = performance.now()
+    this.#lostAtMs = undefined
+    // Behind one name there may be several proxies with other addresses: only a suspicion ends their connections.
+    if (state.kind === 'writable' && (hasOthers || this.#isSuspected)) this.#dropOthers(state.address)
+    this.#isSuspected = false
+    return host
+  }
+
+  #dropOthers(address: string): void {
+    this.#writableAt = address
+    for (const socket of this.#sockets) {
+      // A socket has no address before it is connected.
+      if (socket.connecting) socket.once('connect', () => this.#dropUnlessWritable(socket))
+      else this.#dropUnlessWritable(socket)
+    }
+  }
+
+  /** Whether the statements on this connection were executed is unknown. */
+  #dropUnlessWritable(socket: Socket): void {
+    if (addressOf(socket) !== this.#writableAt) socket.destroy(new MovedError())
+  }
+
+  #keep(socket: Socket, host: DatabaseHost | undefined): Socket {
+    const { statementMs } = this.#parts
+    let isEndedByDriver = true
+    this.#sockets.add(socket)
+    socket.once('end', () => {
+      isEndedByDriver = socket.writableEnded
+    })
+    socket.once('close', () => {
+      this.#sockets.delete(socket)
+      this.#hasServed ||= socket.bytesRead > 0
+      // The driver ends an idle connection. Anything else may be the end of the server.
+      if (this.#primary === host && !(isEndedByDriver && socket.writableEnded)) this.#lose()
+    })
+    if (statementMs > 0) watch(socket, statementMs, () => this.suspect())
+    return socket
+  }
+
+  #lose(): void {
+    if (this.#parts.hosts.length > 1 || this.#hasServed) this.#primary = undefined
+    if (this.#parts.hosts.length > 0 && this.#hasServed) this.#lostAtMs ??= performance.now()
   }
 }
 

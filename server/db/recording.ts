@@ -20,22 +20,6 @@ export interface RecordedStep {
   failed(): void
 }
 
-export interface Recording {
-  begin(kind: Kind): RecordedStep
-  /** A probe has just stored a marker and a record (server/ledger/probe-writes.ts). */
-  proved(): void
-  /** For how long nothing could be recorded, in milliseconds. 0 while sends may be mailed. */
-  waitingMs(): number
-  /** Resolves when a marker may be tried: at once, or as the one of a second. Throws when `signal` is aborted. */
-  untilTried(signal?: AbortSignal): Promise<void>
-  /** Resolves when dots may be sent. Throws when `signal` is aborted. */
-  untilStored(signal?: AbortSignal): Promise<void>
-  /** Counts the end of a send as not stored until it settles. */
-  track(ending: Promise<unknown>): void
-  /** Resolves when every end is stored, or after this time. */
-  idle(ms: number): Promise<void>
-}
-
 const TICK_MS = 250
 
 /** A clock that stops while the event loop is blocked: results that came meanwhile are not read yet. */
@@ -49,81 +33,92 @@ function createOwnClock(): () => number {
   return now
 }
 
-export function createRecording(): Recording {
-  const now = createOwnClock()
+/** What waits to be recorded, and who waits for that. */
+export class Recording {
+  readonly #now = createOwnClock()
   /** When the first step began that nothing has proved since. */
-  const since: Record<Kind, number | undefined> = { marker: undefined, record: undefined }
-  const running: Record<Kind, number> = { marker: 0, record: 0 }
-  const unstored = new Set<Promise<unknown>>()
-  const waiting = new Set<{ isTry: boolean; go(): void }>()
-  let timer: NodeJS.Timeout | undefined
+  readonly #since: Record<Kind, number | undefined> = { marker: undefined, record: undefined }
+  readonly #running: Record<Kind, number> = { marker: 0, record: 0 }
+  readonly #unstored = new Set<Promise<unknown>>()
+  readonly #waiting = new Set<{ isTry: boolean; go(): void }>()
+  #timer: NodeJS.Timeout | undefined
 
-  function waitingMs(): number {
-    const firstMs = Math.min(since.marker ?? Number.POSITIVE_INFINITY, since.record ?? Number.POSITIVE_INFINITY)
-    const ms = now() - firstMs
-    return ms >= PATIENCE_MS ? ms : 0
-  }
-
-  function begin(kind: Kind): RecordedStep {
-    since[kind] ??= now()
-    running[kind]++
+  begin(kind: Kind): RecordedStep {
+    this.#since[kind] ??= this.#now()
+    this.#running[kind]++
     let hasEnded = false
     const end = (nextSince: () => number | undefined) => () => {
-      if (!hasEnded) running[kind]--
+      if (!hasEnded) this.#running[kind]--
       hasEnded = true
-      since[kind] = nextSince()
-      wake()
+      this.#since[kind] = nextSince()
+      this.#wake()
     }
     return {
       stored: end(() => undefined),
       // The others that run have waited for no longer than this, as far as anyone knows.
-      refused: end(() => (running[kind] > 0 ? now() : undefined)),
-      failed: end(() => since[kind]),
+      refused: end(() => (this.#running[kind] > 0 ? this.#now() : undefined)),
+      failed: end(() => this.#since[kind]),
     }
   }
 
-  /** Lets all go, or each second one that tries. */
-  function wake(isTurn = false): void {
-    for (const each of waiting) {
-      if (waitingMs() > 0 && !(isTurn && each.isTry)) continue
-      isTurn &&= waitingMs() === 0
-      waiting.delete(each)
-      each.go()
-    }
-    if (waiting.size === 0) timer = void clearInterval(timer)
+  /** A probe has just stored a marker and a record (server/ledger/probe-writes.ts). */
+  proved(): void {
+    this.#since.marker = this.#since.record = undefined
+    this.#wake()
   }
 
-  async function wait(isTry: boolean, signal?: AbortSignal): Promise<void> {
+  /** For how long nothing could be recorded, in milliseconds. 0 while sends may be mailed. */
+  waitingMs(): number {
+    const { marker = Number.POSITIVE_INFINITY, record = Number.POSITIVE_INFINITY } = this.#since
+    const ms = this.#now() - Math.min(marker, record)
+    return ms >= PATIENCE_MS ? ms : 0
+  }
+
+  /** Resolves when a marker may be tried: at once, or as the one of a second. Throws when `signal` is aborted. */
+  untilTried(signal?: AbortSignal): Promise<void> {
+    return this.#wait(true, signal)
+  }
+
+  /** Resolves when dots may be sent. Throws when `signal` is aborted. */
+  untilStored(signal?: AbortSignal): Promise<void> {
+    return this.#wait(false, signal)
+  }
+
+  /** Counts the end of a send as not stored until it settles. */
+  track(ending: Promise<unknown>): void {
+    this.#unstored.add(ending)
+    const remove = () => void this.#unstored.delete(ending)
+    ending.then(remove, remove)
+  }
+
+  /** Resolves when every end is stored, or after this time. */
+  async idle(ms: number): Promise<void> {
+    await Promise.race([Promise.allSettled(this.#unstored), sleep(ms, undefined, { ref: false })])
+  }
+
+  async #wait(isTry: boolean, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) throw signal.reason
-    if (waitingMs() === 0) return
+    if (this.waitingMs() === 0) return
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const entry = { isTry, go: resolve }
     const leave = () => {
-      waiting.delete(entry)
+      this.#waiting.delete(entry)
       reject(signal?.reason)
     }
-    waiting.add(entry)
+    this.#waiting.add(entry)
     signal?.addEventListener('abort', leave)
-    timer ??= setInterval(() => wake(true), TRY_EVERY_MS).unref()
+    this.#timer ??= setInterval(() => this.#wake(true), TRY_EVERY_MS).unref()
     await promise.finally(() => signal?.removeEventListener('abort', leave))
   }
 
-  return {
-    begin,
-    proved() {
-      since.marker = since.record = undefined
-      wake()
-    },
-    waitingMs,
-    untilTried: (signal) => wait(true, signal),
-    untilStored: (signal) => wait(false, signal),
-    track(ending) {
-      unstored.add(ending)
-      const remove = () => void unstored.delete(ending)
-      ending.then(remove, remove)
-    },
-    async idle(ms) {
-      await Promise.race([Promise.allSettled(unstored), sleep(ms, undefined, { ref: false })])
-    },
+  /** Lets all go, or each second one that tries. */
+  #wake(isTurn = false): void {
+    for (const each of this.#waiting) {
+      if (this.waitingMs() > 0 && !(isTurn && each.isTry)) continue
+      isTurn &&= this.waitingMs() === 0
+      this.#waiting.delete(each)
+      each.go()
+    }
+    if (this.#waiting.size === 0) this.#timer = void clearInterval(this.#timer)
   }
 }

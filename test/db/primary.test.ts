@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createPrimary, type Primary, type ServerState } from '../../server/db/primary.ts'
+import { Primary, type ServerState } from '../../server/db/primary.ts'
 import { quietFor } from '../harness/waits.ts'
 
 const servers = Array.from({ length: 2 }, () => createServer((socket) => socket.resume()))
@@ -24,7 +24,7 @@ function primaryAmong(answers: (ServerState['kind'] | 'silent')[][]) {
     if (kind === 'silent') await new Promise(() => {})
     return { kind: kind as ServerState['kind'], timeline: 1, address: `127.0.0.1 ${port}` }
   }
-  return { primary: createPrimary({ hosts, probe, statementMs: 0 }), asked }
+  return { primary: new Primary({ hosts, probe, statementMs: 0 }), asked }
 }
 
 const open = (primary: Primary) => primary.open({ host: [hosts[0]!.host], port: [hosts[0]!.port], path: false })

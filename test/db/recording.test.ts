@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createRecording } from '../../server/db/recording.ts'
+import { Recording } from '../../server/db/recording.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'performance'] }))
 afterEach(() => vi.useRealTimers())
@@ -16,7 +16,7 @@ const action = fc.oneof(
 test('nothing is mailed exactly when a step was not stored for 3 s, and no other of its kind since it began, nor a probe', () => {
   fc.assert(
     fc.property(fc.array(action, { maxLength: 60 }), (actions) => {
-      const recording = createRecording()
+      const recording = new Recording()
       const steps: { kind: (typeof KINDS)[number]; beganMs: number; step: ReturnType<typeof recording.begin> }[] = []
       /** Every step that began, and is neither stored nor proved by something since. */
       let unproved: typeof steps = []
@@ -41,7 +41,7 @@ test('nothing is mailed exactly when a step was not stored for 3 s, and no other
 })
 
 test('a row that PostgreSQL refuses again and again never keeps others from their leave', () => {
-  const recording = createRecording()
+  const recording = new Recording()
   for (let second = 0; second < 20; second++) {
     const step = recording.begin('record')
     vi.advanceTimersByTime(1_000)
@@ -51,7 +51,7 @@ test('a row that PostgreSQL refuses again and again never keeps others from thei
 })
 
 test('while markers wait one a second is tried, and all go on once one is stored', async () => {
-  const recording = createRecording()
+  const recording = new Recording()
   const first = recording.begin('marker')
   vi.advanceTimersByTime(3_000)
   const tried: number[] = []
@@ -72,7 +72,7 @@ test('while markers wait one a second is tried, and all go on once one is stored
 
 test('time in which the event loop was blocked does not count', () => {
   vi.useRealTimers()
-  const recording = createRecording()
+  const recording = new Recording()
   recording.begin('marker')
   // Blocks this thread.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_200)
@@ -80,7 +80,7 @@ test('time in which the event loop was blocked does not count', () => {
 })
 
 test('a marker whose delivery is over waits no longer', async () => {
-  const recording = createRecording()
+  const recording = new Recording()
   recording.begin('record')
   vi.advanceTimersByTime(3_000)
   const over = new AbortController()
