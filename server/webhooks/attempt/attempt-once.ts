@@ -70,55 +70,8 @@ export interface AttemptReport extends PostResult {
  * One attempt: begin it on the row -> read the current endpoint and secret -> sign the event's payload -> POST ->
  * store.
  */
-export function createAttempts({ db, clock, sealer, post, tracing = NO_TRACING, report }: AttemptParts) {
-  const targetOf = createOpenTarget(sealer)
-  const first = createBeginFirst(db)
-  const next = createBeginNext(db)
-  const eventOf = createReadEvent(db)
-  const end = createEndAttempt(db)
-
-  /** Returns undefined when no slot at the endpoint's origin became free for it: nothing was posted. */
-  async function postEvent(attempt: DispatchAttempt, startedAtMs: number, row: TracedTarget, event: StoredEvent) {
-    const { dispatchId, number, nextDelayMs, signal } = attempt
-    const { accountId, endpointId, urlVersion } = row
-    const trace = beginSpan(tracing, attempt, row, event)
-    let outcome: string = 'unknown'
-    try {
-      const beforeMs = performance.now()
-      const { url, ...secrets } = targetOf(row)
-      const body = payloadOf(event)
-      const headers = signedHeaders({
-        ...{ body, eventId: publicId('evt', event.id), dispatchId: publicId('dsp', dispatchId), attempt: number },
-        timestamp: timestampOf(startedAtMs),
-        ...secrets,
-      })
-      if (trace) headers.traceparent = trace.traceparent
-      const result = await post(url, headers, body, { endpointId, signal })
-      outcome = result?.outcome ?? 'no_slot'
-      if (result === undefined) return undefined
-      const durationMs = performance.now() - beforeMs
-      trace?.set({ 'verdict.outcome': outcome, 'http.response.status_code': result.statusCode })
-      report?.({ ...result, dispatchId, eventId: event.id, number, durationMs, traceId: trace?.traceId })
-      const ended = { ...result, dispatchId, accountId, number, urlVersion, startedAtMs, durationMs, nextDelayMs }
-      return { result, stored: end(ended) }
-    } finally {
-      trace?.end(outcome === 'acked' ? undefined : outcome)
-    }
-  }
-
-  /**
-   * Makes the first attempt of an event that was stored a moment ago. `stored` resolves when the outcome is stored.
-   * Returns undefined when no attempt was made: this process no longer holds the lease, the endpoint was deleted, or no
-   * slot at its origin became free.
-   */
-  async function attemptFirst(event: DispatchedEvent, nextDelayMs?: number) {
-    const { dispatchId } = event
-    const row = await first(dispatchId)
-    if (row === undefined) return undefined
-    if (!hasEndpoint(row)) return void (await finishDispatches(db, [dispatchId], 'cancelled'))
-    return postEvent({ dispatchId, number: 1, nextDelayMs }, clock.now(), row, event)
-  }
-
+export function createAttempts(parts: AttemptParts) {
+  const steps = createSteps(parts)
   const running = new Map<string, Promise<AttemptResult>>()
 
   /**
@@ -128,40 +81,100 @@ export function createAttempts({ db, clock, sealer, post, tracing = NO_TRACING, 
   function attemptOnce(attempt: DispatchAttempt): Promise<AttemptResult> {
     const { dispatchId, number, early = false } = attempt
     const name = `${dispatchId} ${number} ${early}`
-    const result = running.get(name) ?? makeAttempt(attempt).finally(() => running.delete(name))
+    const result = running.get(name) ?? makeAttempt(steps, attempt).finally(() => running.delete(name))
     running.set(name, result)
     return result
   }
 
-  async function makeAttempt(attempt: DispatchAttempt): Promise<AttemptResult> {
-    const { dispatchId, number } = attempt
-    const dispatch = await next(attempt)
-    if (dispatch === undefined) return { state: (await wasAcknowledged(db, dispatchId)) ? 'acknowledged' : 'ended' }
-    if (!hasEndpoint(dispatch)) return cancel(dispatchId)
-    // Other dispatches of its group may have time left. This one stays with them until all of them are exhausted.
-    if (dispatch.isLate) return { state: 'failed' }
-    // The database was restored to a moment before this workflow's last attempt: the hand-over starts another workflow.
-    if (dispatch.attempt < number) return { state: 'ended' }
-    const { startedAtMs, isDue } = dispatch
-    if (startedAtMs === null) return { state: dispatch.attempt === number && !isDue ? 'not_due' : 'failed' }
-    const event = await eventOf(dispatch)
-    if (event === undefined) return cancel(dispatchId)
-    const posting = await postEvent(attempt, startedAtMs, dispatch, event)
-    if (posting === undefined) {
-      await undoBegin(db, attempt)
-      return { state: 'no_slot' }
-    }
-    await posting.stored
-    const { outcome, statusCode, code: cause } = posting.result
-    return { state: outcome === 'acked' ? 'acknowledged' : 'failed', outcome, statusCode, cause }
-  }
-
-  async function cancel(dispatchId: string): Promise<AttemptResult> {
-    await finishDispatches(db, [dispatchId], 'cancelled')
-    return { state: 'ended' }
+  /**
+   * Makes the first attempt of an event that was stored a moment ago. `stored` resolves when the outcome is stored.
+   * Returns undefined when no attempt was made: this process no longer holds the lease, the endpoint was deleted, or no
+   * slot at its origin became free.
+   */
+  async function attemptFirst(event: DispatchedEvent, nextDelayMs?: number) {
+    const { dispatchId } = event
+    const row = await steps.first(dispatchId)
+    if (row === undefined) return undefined
+    if (!hasEndpoint(row)) return void (await finishDispatches(parts.db, [dispatchId], 'cancelled'))
+    return postEvent(steps, { dispatchId, number: 1, nextDelayMs }, parts.clock.now(), row, event)
   }
 
   return { attemptFirst, attemptOnce: attemptOnce satisfies AttemptOnce }
+}
+
+type Steps = ReturnType<typeof createSteps>
+
+const createSteps = ({ db, sealer, post, tracing = NO_TRACING, report }: AttemptParts) => ({
+  ...{ db, post, tracing, report },
+  targetOf: createOpenTarget(sealer),
+  first: createBeginFirst(db),
+  next: createBeginNext(db),
+  eventOf: createReadEvent(db),
+  end: createEndAttempt(db),
+})
+
+async function makeAttempt(steps: Steps, attempt: DispatchAttempt): Promise<AttemptResult> {
+  const { db } = steps
+  const { dispatchId, number } = attempt
+  const dispatch = await steps.next(attempt)
+  if (dispatch === undefined) return { state: (await wasAcknowledged(db, dispatchId)) ? 'acknowledged' : 'ended' }
+  if (!hasEndpoint(dispatch)) return cancel(db, dispatchId)
+  // Other dispatches of its group may have time left. This one stays with them until all of them are exhausted.
+  if (dispatch.isLate) return { state: 'failed' }
+  // The database was restored to a moment before this workflow's last attempt: the hand-over starts another workflow.
+  if (dispatch.attempt < number) return { state: 'ended' }
+  const { startedAtMs, isDue } = dispatch
+  if (startedAtMs === null) return { state: dispatch.attempt === number && !isDue ? 'not_due' : 'failed' }
+  const event = await steps.eventOf(dispatch)
+  if (event === undefined) return cancel(db, dispatchId)
+  const posting = await postEvent(steps, attempt, startedAtMs, dispatch, event)
+  if (posting === undefined) {
+    await undoBegin(db, attempt)
+    return { state: 'no_slot' }
+  }
+  await posting.stored
+  const { outcome, statusCode, code: cause } = posting.result
+  return { state: outcome === 'acked' ? 'acknowledged' : 'failed', outcome, statusCode, cause }
+}
+
+async function cancel(db: Database, dispatchId: string): Promise<AttemptResult> {
+  await finishDispatches(db, [dispatchId], 'cancelled')
+  return { state: 'ended' }
+}
+
+/** Returns undefined when no slot at the endpoint's origin became free for it: nothing was posted. */
+async function postEvent(
+  { tracing, targetOf, post, report, end }: Steps,
+  attempt: DispatchAttempt,
+  startedAtMs: number,
+  row: TracedTarget,
+  event: StoredEvent,
+) {
+  const { dispatchId, number, nextDelayMs, signal } = attempt
+  const { accountId, endpointId, urlVersion } = row
+  const trace = beginSpan(tracing, attempt, row, event)
+  let outcome: string = 'unknown'
+  try {
+    const beforeMs = performance.now()
+    const { url, ...secrets } = targetOf(row)
+    const body = payloadOf(event)
+    const headers = signedHeaders({
+      ...{ body, eventId: publicId('evt', event.id), dispatchId: publicId('dsp', dispatchId), attempt: number },
+      timestamp: timestampOf(startedAtMs),
+      ...secrets,
+    })
+    if (trace) headers.traceparent = trace.traceparent
+    const result = await post(url, headers, body, { endpointId, signal })
+    outcome = result?.outcome ?? 'no_slot'
+    if (result === undefined) return undefined
+    const durationMs = performance.now() - beforeMs
+    trace?.set({ 'verdict.outcome': outcome, 'http.response.status_code': result.statusCode })
+    report?.({ ...result, dispatchId, eventId: event.id, number, durationMs, traceId: trace?.traceId })
+    const ended = { ...result, dispatchId, accountId, number, urlVersion, startedAtMs, durationMs, nextDelayMs }
+    return { result, stored: end(ended) }
+  } finally {
+    trace?.end(outcome === 'acked' ? undefined : outcome)
+  }
 }
 
 /** Whether a dispatch that is over was acknowledged. */

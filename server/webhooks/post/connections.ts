@@ -40,97 +40,97 @@ const MAX_AGE_MS = 60_000
 const MAX_HEAD_OCTETS = 16 * 1_024
 
 /** Keeps connections for the next POST to the same origin. post.ts limits how many POSTs run at a time. */
-export function createConnections(dial: Dial) {
-  const origins = new Map<string, Origin>()
+export class Connections {
+  readonly #dial: Dial
+  readonly #origins = new Map<string, Origin>()
   /** Oldest first. */
-  const idle = new Set<Connection>()
-  const all = new Set<Connection>()
-  let HttpClient: typeof Client | undefined
+  readonly #idle = new Set<Connection>()
+  readonly #all = new Set<Connection>()
+  #HttpClient: typeof Client | undefined
+
+  constructor(dial: Dial) {
+    this.#dial = dial
+  }
 
   /**
    * Loads undici. A start would take a twentieth longer with it, so POSTs wait for it, before their time limits begin.
    */
-  async function load(): Promise<typeof Client> {
-    HttpClient ??= (await import('undici')).Client
-    return HttpClient
+  async load(): Promise<typeof Client> {
+    this.#HttpClient ??= (await import('undici')).Client
+    return this.#HttpClient
   }
 
   /** Takes an idle connection to the origin, the newest first; undefined when there is none. */
-  function takeIdle(name: string): Connection | undefined {
-    const connection = origins.get(name)?.idle.findLast(({ socket }) => !socket.destroyed)
-    if (connection) removeIdle(connection)
+  takeIdle(name: string): Connection | undefined {
+    const connection = this.#origins.get(name)?.idle.findLast(({ socket }) => !socket.destroyed)
+    if (connection) this.#removeIdle(connection)
     return connection
   }
 
   /** Dials a new connection. `signal` ends the attempt. */
-  async function open(destination: Destination, signal: AbortSignal): Promise<NewConnection | DialFailure> {
-    const origin = originOf(destination.origin)
+  async open(destination: Destination, signal: AbortSignal): Promise<NewConnection | DialFailure> {
+    const { origin: name } = destination
+    const origin = this.#origins.get(name) ?? { name, connections: 0, idle: [] }
+    this.#origins.set(name, origin)
     origin.connections++
-    const [dialled, HttpClient] = await Promise.all([dial(destination, signal), load()]).catch((error) => {
-      countDown(origin)
+    const [dialled, HttpClient] = await Promise.all([this.#dial(destination, signal), this.load()]).catch((error) => {
+      this.#countDown(origin)
       throw error
     })
-    const { phases } = dialled
-    if (dialled.kind === 'dialled')
-      return { kind: 'connected', connection: connectionOn(HttpClient, dialled.socket, origin), phases }
-    countDown(origin)
+    if (dialled.kind === 'dialled') {
+      const connection = this.#connectionOn(HttpClient, dialled.socket, origin)
+      return { kind: 'connected', connection, phases: dialled.phases }
+    }
+    this.#countDown(origin)
     return dialled
   }
 
-  function connectionOn(HttpClient: typeof Client, socket: Socket, origin: Origin): Connection {
+  #connectionOn(HttpClient: typeof Client, socket: Socket, origin: Origin): Connection {
     const client = clientOn(HttpClient, socket, origin.name)
     const connection: Connection = { client, socket, origin, createdMs: performance.now(), isUsed: false }
     socket.once('error', ({ code }: NodeJS.ErrnoException) => {
       if (code?.startsWith('ERR_SSL_')) connection.faultCode = code
     })
-    all.add(connection)
+    this.#all.add(connection)
     socket.once('close', () => {
-      all.delete(connection)
-      removeIdle(connection)
-      countDown(origin)
+      this.#all.delete(connection)
+      this.#removeIdle(connection)
+      this.#countDown(origin)
     })
     return connection
   }
 
   /** Makes the connection idle, or closes it when it is old. Call it after each exchange. */
-  function release(connection: Connection): void {
+  release(connection: Connection): void {
     const { socket, origin, createdMs } = connection
     if (socket.destroyed) return
     if (performance.now() - createdMs > MAX_AGE_MS) return void socket.destroy()
     connection.isUsed = true
     origin.idle.push(connection)
-    idle.add(connection)
-    if (idle.size > MAX_IDLE) for (const oldest of idle) return void oldest.socket.destroy()
+    this.#idle.add(connection)
+    if (this.#idle.size > MAX_IDLE) for (const oldest of this.#idle) return void oldest.socket.destroy()
   }
 
   /**
    * Closes the idle connections of an origin. When one of them turns out to be closed, the others seldom work either.
    */
-  function dropIdle(name: string): void {
-    for (const { socket } of [...(origins.get(name)?.idle ?? [])]) socket.destroy()
+  dropIdle(name: string): void {
+    for (const { socket } of [...(this.#origins.get(name)?.idle ?? [])]) socket.destroy()
   }
 
-  function removeIdle(connection: Connection): void {
-    if (!idle.delete(connection)) return
-    const { origin } = connection
-    origin.idle.splice(origin.idle.lastIndexOf(connection), 1)
+  #removeIdle(connection: Connection): void {
+    if (!this.#idle.delete(connection)) return
+    const { idle } = connection.origin
+    idle.splice(idle.lastIndexOf(connection), 1)
   }
 
-  function countDown(origin: Origin): void {
-    if (--origin.connections === 0) origins.delete(origin.name)
+  #countDown(origin: Origin): void {
+    if (--origin.connections === 0) this.#origins.delete(origin.name)
   }
 
-  function originOf(name: string): Origin {
-    const origin = origins.get(name) ?? { name, connections: 0, idle: [] }
-    origins.set(name, origin)
-    return origin
+  close(): void {
+    for (const { socket } of this.#all) socket.destroy()
   }
-
-  function close(): void {
-    for (const { socket } of all) socket.destroy()
-  }
-
-  return { load, takeIdle, open, release, dropIdle, close }
 }
 
 /** By default undici dials again when a socket is gone. This client has one socket, and ends with it. */

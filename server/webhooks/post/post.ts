@@ -3,7 +3,7 @@ import { createFairSlotsByKey } from '../../../net/fair-slots.ts'
 import type { Lookup } from '../../../net/lookup.ts'
 import { createUrlGuard, type Destination } from '../../../net/url.ts'
 import type { CauseCode } from './causes.ts'
-import { createConnections, type NewConnection } from './connections.ts'
+import { Connections, type NewConnection } from './connections.ts'
 import { excerptOf } from './excerpt.ts'
 import { exchange, type NoResponse, type Request, type Response } from './exchange.ts'
 import type { PostOutcome } from './post-outcomes.ts'
@@ -74,7 +74,7 @@ export function createPost({ allowSubnets, lookup, proxy, ca, limits: changes }:
   const limits = { ...POST_LIMITS, ...changes }
   const urls = createUrlGuard({ allowSubnets })
   const slots = createFairSlotsByKey(ORIGIN_SLOTS)
-  const connections = createConnections(createDial({ lookup, proxy, ca }))
+  const connections = new Connections(createDial({ lookup, proxy, ca }))
 
   const post: Post = async (url, headers, body, { endpointId, signal }) => {
     signal?.throwIfAborted()
@@ -86,62 +86,66 @@ export function createPost({ allowSubnets, lookup, proxy, ca, limits: changes }:
     const release = await slots.acquire(destination.origin, { accountId: endpointId, untilMs, signal })
     try {
       signal?.throwIfAborted()
-      return release && (await postTo(destination, request, signal))
+      return release && (await postTo({ connections, destination, request, limits, signal }))
     } finally {
       release?.()
     }
   }
 
-  async function postTo(destination: Destination, request: Request, signal?: AbortSignal): Promise<PostResult> {
-    const untilMs = performance.now() + limits.totalMs
-    const first = await postOnce(destination, request, untilMs, signal)
-    if (!first.isStale) return first.result
-    connections.dropIdle(destination.origin)
-    return (await postOnce(destination, request, untilMs, signal)).result
-  }
-
-  /**
-   * `isStale`: an idle connection was closed without an octet of a response. Only a new connection can tell whether the
-   * receiver works.
-   */
-  async function postOnce(destination: Destination, request: Request, untilMs: number, signal?: AbortSignal) {
-    const idle = connections.takeIdle(destination.origin)
-    const dialled = idle
-      ? { kind: 'connected' as const, connection: idle, phases: {} }
-      : await open(destination, untilMs, signal)
-    if (dialled.kind !== 'connected') {
-      signal?.throwIfAborted()
-      const { kind, code } = dialled
-      return { isStale: false, result: { outcome: kind, phases: rounded(dialled.phases), ...(code && { code }) } }
-    }
-    const { connection, phases } = dialled
-    const response = await exchange(connection, request, { ...limits, untilMs }, signal)
-    const isStale = connection.isUsed && response.kind === 'broken' && response.isSilent
-    connections.release(connection)
-    return { isStale, result: resultOf(response, phases) }
-  }
-
-  async function open(
-    destination: Destination,
-    untilMs: number,
-    signal?: AbortSignal,
-  ): Promise<NewConnection | DialFailure> {
-    const deadline = new AbortController()
-    const abort = () => deadline.abort()
-    const timer = setTimeout(abort, Math.min(limits.connectMs, untilMs - performance.now()))
-    signal?.addEventListener('abort', abort)
-    try {
-      const opened = await connections.open(destination, deadline.signal)
-      // Also after an abort of `signal`, whose reason `postOnce` then throws.
-      const isLate = deadline.signal.aborted
-      return isLate && opened.kind !== 'connected' ? { ...opened, code: 'connect_timeout' } : opened
-    } finally {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', abort)
-    }
-  }
-
   return { post, urls, close: async () => connections.close() }
+}
+
+interface Posting {
+  connections: Connections
+  destination: Destination
+  request: Request
+  limits: typeof POST_LIMITS
+  signal?: AbortSignal
+}
+
+async function postTo(posting: Posting): Promise<PostResult> {
+  const untilMs = performance.now() + posting.limits.totalMs
+  const first = await postOnce(posting, untilMs)
+  if (!first.isStale) return first.result
+  posting.connections.dropIdle(posting.destination.origin)
+  return (await postOnce(posting, untilMs)).result
+}
+
+/**
+ * `isStale`: an idle connection was closed without an octet of a response. Only a new connection can tell whether the
+ * receiver works.
+ */
+async function postOnce(posting: Posting, untilMs: number) {
+  const { connections, destination, request, limits, signal } = posting
+  const idle = connections.takeIdle(destination.origin)
+  const dialled = idle ? { kind: 'connected' as const, connection: idle, phases: {} } : await open(posting, untilMs)
+  if (dialled.kind !== 'connected') {
+    signal?.throwIfAborted()
+    const { kind, code } = dialled
+    return { isStale: false, result: { outcome: kind, phases: rounded(dialled.phases), ...(code && { code }) } }
+  }
+  const { connection, phases } = dialled
+  const response = await exchange(connection, request, { ...limits, untilMs }, signal)
+  const isStale = connection.isUsed && response.kind === 'broken' && response.isSilent
+  connections.release(connection)
+  return { isStale, result: resultOf(response, phases) }
+}
+
+async function open(posting: Posting, untilMs: number): Promise<NewConnection | DialFailure> {
+  const { connections, destination, limits, signal } = posting
+  const deadline = new AbortController()
+  const abort = () => deadline.abort()
+  const timer = setTimeout(abort, Math.min(limits.connectMs, untilMs - performance.now()))
+  signal?.addEventListener('abort', abort)
+  try {
+    const opened = await connections.open(destination, deadline.signal)
+    // Also after an abort of `signal`, whose reason `postOnce` then throws.
+    const isLate = deadline.signal.aborted
+    return isLate && opened.kind !== 'connected' ? { ...opened, code: 'connect_timeout' } : opened
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', abort)
+  }
 }
 
 function resultOf(response: Response | NoResponse, dialling: Phases): PostResult {

@@ -29,17 +29,6 @@ export interface AttemptSlot {
   release(): void
 }
 
-interface AttemptQueues {
-  /** Queues an event. Returns false when the endpoint's queue is full. */
-  add(event: DispatchedEvent): boolean
-  /** Acquires a slot for each event whose attempt can begin now. */
-  acquireSlots(): Iterable<AttemptSlot>
-  /** How many attempts are in flight, and how many events wait for theirs. */
-  load(): { inFlight: number; queued: number }
-  /** Empties the queues and returns their events. Attempts in flight go on. */
-  clear(): DispatchedEvent[]
-}
-
 interface AttemptQueuesParts {
   /** Whether an event has waited for too long. */
   isExpired(event: DispatchedEvent): boolean
@@ -52,90 +41,101 @@ interface AttemptQueuesParts {
  * Endpoints are served round-robin. An endpoint holds at most as many slots, and as much of the queue, as are still
  * free: a few slow endpoints leave some for all others.
  */
-export function createAttemptQueues({ isExpired, drop }: AttemptQueuesParts): AttemptQueues {
-  const queues = new Map<string, EndpointQueue>()
+export class AttemptQueues {
+  readonly #parts: AttemptQueuesParts
+  readonly #queues = new Map<string, EndpointQueue>()
   /** Queues with an event and with attempts left up to their limit, in the order in which they are served. */
-  const ready = new Set<EndpointQueue>()
-  let queued = 0
-  let inFlight = 0
+  readonly #ready = new Set<EndpointQueue>()
+  #queued = 0
+  #inFlight = 0
 
-  function add(event: DispatchedEvent): boolean {
+  constructor(parts: AttemptQueuesParts) {
+    this.#parts = parts
+  }
+
+  /** Queues an event. Returns false when the endpoint's queue is full. */
+  add(event: DispatchedEvent): boolean {
     const { endpointId } = event
-    const queue = queues.get(endpointId) ?? { endpointId, events: [], inFlight: 0, limit: FIRST_LIMIT }
-    if (queue.events.length >= Math.min(MAX_QUEUED_PER_ENDPOINT, MAX_QUEUED - queued)) return false
-    queues.set(endpointId, queue)
+    const queue = this.#queues.get(endpointId) ?? { endpointId, events: [], inFlight: 0, limit: FIRST_LIMIT }
+    if (queue.events.length >= Math.min(MAX_QUEUED_PER_ENDPOINT, MAX_QUEUED - this.#queued)) return false
+    this.#queues.set(endpointId, queue)
     queue.events.push(event)
-    queued++
-    updateReady(queue)
+    this.#queued++
+    this.#updateReady(queue)
     return true
   }
 
-  function updateReady(queue: EndpointQueue): void {
-    if (queue.events.length > 0 && queue.inFlight < queue.limit) ready.add(queue)
-    else ready.delete(queue)
-  }
-
-  function* acquireSlots(): Iterable<AttemptSlot> {
-    for (const queue of ready) {
-      const free = MAX_IN_FLIGHT - inFlight
+  /** Acquires a slot for each event whose attempt can begin now. */
+  *acquireSlots(): Iterable<AttemptSlot> {
+    for (const queue of this.#ready) {
+      const free = MAX_IN_FLIGHT - this.#inFlight
       if (free === 0) break
       if (queue.inFlight >= free) continue
-      ready.delete(queue)
-      dropExpired(queue)
+      this.#ready.delete(queue)
+      this.#dropExpired(queue)
       const event = queue.events.shift()
       if (event !== undefined) {
-        queued--
-        yield hold(queue, event)
+        this.#queued--
+        yield this.#hold(queue, event)
       }
       // Adds the queue behind the others, so that the loop comes to it again.
-      updateReady(queue)
-      forgetIfEmpty(queue)
+      this.#updateReady(queue)
+      this.#forgetIfEmpty(queue)
     }
   }
 
-  function dropExpired({ events }: EndpointQueue): void {
-    for (let [first] = events; first && isExpired(first); [first] = events) {
-      queued--
+  /** How many attempts are in flight, and how many events wait for theirs. */
+  load(): { inFlight: number; queued: number } {
+    return { inFlight: this.#inFlight, queued: this.#queued }
+  }
+
+  /** Empties the queues and returns their events. Attempts in flight go on. */
+  clear(): DispatchedEvent[] {
+    this.#queued = 0
+    this.#ready.clear()
+    return [...this.#queues.values()].flatMap((queue) => {
+      const events = queue.events.splice(0)
+      this.#forgetIfEmpty(queue)
+      return events
+    })
+  }
+
+  #updateReady(queue: EndpointQueue): void {
+    if (queue.events.length > 0 && queue.inFlight < queue.limit) this.#ready.add(queue)
+    else this.#ready.delete(queue)
+  }
+
+  #dropExpired({ events }: EndpointQueue): void {
+    for (let [first] = events; first && this.#parts.isExpired(first); [first] = events) {
+      this.#queued--
       events.shift()
-      drop(first)
+      this.#parts.drop(first)
     }
   }
 
-  function hold(queue: EndpointQueue, event: DispatchedEvent): AttemptSlot {
+  #hold(queue: EndpointQueue, event: DispatchedEvent): AttemptSlot {
     const startedMs = performance.now()
     queue.inFlight++
-    inFlight++
+    this.#inFlight++
     return {
       event,
-      adjustLimit(isAcknowledged) {
+      adjustLimit: (isAcknowledged) => {
         queue.limit = nextLimit(queue.limit, isAcknowledged, performance.now() - startedMs)
-        updateReady(queue)
+        this.#updateReady(queue)
       },
-      release() {
+      release: () => {
         queue.inFlight--
-        inFlight--
-        updateReady(queue)
-        forgetIfEmpty(queue)
+        this.#inFlight--
+        this.#updateReady(queue)
+        this.#forgetIfEmpty(queue)
       },
     }
   }
 
   /** Forgets an endpoint without events and attempts, and its limit. */
-  function forgetIfEmpty(queue: EndpointQueue): void {
-    if (queue.inFlight === 0 && queue.events.length === 0) queues.delete(queue.endpointId)
+  #forgetIfEmpty(queue: EndpointQueue): void {
+    if (queue.inFlight === 0 && queue.events.length === 0) this.#queues.delete(queue.endpointId)
   }
-
-  function clear(): DispatchedEvent[] {
-    queued = 0
-    ready.clear()
-    return [...queues.values()].flatMap((queue) => {
-      const events = queue.events.splice(0)
-      forgetIfEmpty(queue)
-      return events
-    })
-  }
-
-  return { add, acquireSlots, load: () => ({ inFlight, queued }), clear }
 }
 
 /**

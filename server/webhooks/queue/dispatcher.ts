@@ -5,7 +5,7 @@ import { run, uuidArray } from '../../db/statement.ts'
 import type { DispatchedEvent } from '../../ledger/first-attempts-offer.ts'
 import type { createAttempts } from '../attempt/attempt-once.ts'
 import { keepTrying } from '../attempt/end.ts'
-import { type AttemptSlot, createAttemptQueues } from './attempt-queues.ts'
+import { AttemptQueues, type AttemptSlot } from './attempt-queues.ts'
 
 // A dispatch, in the order of the files. Its row comes in the commit of the outcome (ledger/tail.ts).
 //
@@ -57,7 +57,7 @@ export function createDispatcher({ db, clock, attemptFirst, nextDelayMs, onLeave
   const openWork = new Set<Promise<unknown>>()
   // The lease began with the commit of the event, and the event may have waited on its way to this thread.
   const isExpired = ({ createdAtMs }: DispatchedEvent) => clock.now() - createdAtMs > EXPIRED_MS
-  const queues = createAttemptQueues({ isExpired, drop: leave })
+  const queues = new AttemptQueues({ isExpired, drop: leave })
   let isDraining = false
 
   function offer(event: DispatchedEvent): void {

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { newId } from '../../../server/db/ids.ts'
-import { createAttemptQueues } from '../../../server/webhooks/queue/attempt-queues.ts'
+import { AttemptQueues } from '../../../server/webhooks/queue/attempt-queues.ts'
 import { newEvent } from '../rows.ts'
 
 const setUp = () => {
   const expired = new Set<string>()
   const dropped: string[] = []
-  const queues = createAttemptQueues({
+  const queues = new AttemptQueues({
     isExpired: ({ id }) => expired.has(id),
     drop: ({ id }) => dropped.push(id),
   })
