@@ -56,95 +56,104 @@ export function createWorkflows(parts: WorkflowsParts): Workflows {
   const attributes = createKnownAttributes(connection, namespace, onMissingAttributes)
   const withDeadline = <T>(call: () => Promise<T>) => connection.withDeadline(Date.now() + CALL_MS, call)
 
-  async function start(group: Group): Promise<void> {
-    const { workflowId, kind, endpointHost } = group
-    const { events, messages } = subjectsOf(group)
-    const what = events.length === 1 ? `${events[0]} of ${messages[0]}` : `${events.length} events`
-    const startWith = (typedSearchAttributes: TypedSearchAttributes) =>
-      client.start<typeof deliverWebhooks>('deliverWebhooks', {
-        workflowId,
-        taskQueue: TASK_QUEUES[kind],
-        workflowIdReusePolicy: 'REJECT_DUPLICATE',
-        workflowIdConflictPolicy: 'USE_EXISTING',
-        workflowTaskTimeout: WORKFLOW_TASK_MS,
-        typedSearchAttributes,
-        memo: { events, messages },
-        staticSummary: `${kind === 'replay' ? 'Replay of ' : ''}${what} to ${endpointHost}`,
-        staticDetails: STATIC_DETAILS,
-        args: [inputOf(group, scheduleMs)],
-      })
-    await attributes.startWith(searchAttributesOf(group), startWith).catch((error) => {
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
-    })
-  }
-
-  async function isClosed(workflowId: string): Promise<boolean> {
-    try {
-      const { status } = await client.getHandle(workflowId).describe()
-      return status.name !== 'RUNNING'
-    } catch (error) {
-      if (error instanceof WorkflowNotFoundError) return true
-      throw error
-    }
-  }
-
-  /** The visibility store of Temporal answers: one call, however many workflows run. */
-  async function terminatedSince(ms: number): Promise<string[]> {
-    const query =
-      `WorkflowType = 'deliverWebhooks' and ExecutionStatus in ('Terminated', 'TimedOut') and ` +
-      `CloseTime >= '${new Date(ms).toISOString()}'`
-    const ids = new Set<string>()
-    for await (const { workflowId } of client.list({ query, pageSize: LIST_PAGE })) {
-      ids.add(workflowId)
-      if (ids.size === MAX_TERMINATED) break
-    }
-    return [...ids]
-  }
-
-  async function signalCancel(workflowId: string, dispatchIds?: string[]): Promise<void> {
-    const publicIds = dispatchIds?.map((id) => publicId('dsp', id))
-    const signalling = client.getHandle(workflowId).signal<[string[]?]>('cancel', publicIds)
-    await signalling.catch((error) => {
-      // The workflow is already over.
-      if (!(error instanceof WorkflowNotFoundError)) throw error
-    })
-  }
-
-  /** A replay whose workflow was terminated, or lost, gets another one with the same id. */
-  async function startReplay({ id, accountId, endpointId, total }: RangeReplay): Promise<void> {
-    const shownId = publicId('rpl', id)
-    const wanted: SearchAttributePair[] = [
-      { key: ACCOUNT_ID, value: publicId('acc', accountId) },
-      { key: DISPATCH_KIND, value: 'replay' },
-    ]
-    if (endpointId) wanted.push({ key: ENDPOINT_ID, value: publicId('whk', endpointId) })
-    await attributes.startWith(wanted, (typedSearchAttributes) =>
-      client.start<typeof replayRange>('replayRange', {
-        workflowId: replayWorkflowId(id),
-        taskQueue: TASK_QUEUES.replay,
-        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-        workflowIdConflictPolicy: 'USE_EXISTING',
-        workflowTaskTimeout: WORKFLOW_TASK_MS,
-        typedSearchAttributes,
-        staticSummary: `Replay of ${total === 1 ? '1 event' : `${total} events`}`,
-        args: [{ replayId: shownId }],
-      }),
-    )
-  }
-
+  const starter = { client, attributes, scheduleMs }
   return {
     maxGroup: MAX_GROUP,
-    start: (group) => tracing.within(group.traceparent, () => withDeadline(() => start(group))),
+    start: (group) => tracing.within(group.traceparent, () => withDeadline(() => startGroup(starter, group))),
     closed: async (workflowIds) => {
-      const closed = await withDeadline(() => Promise.all(workflowIds.map(isClosed)))
+      const closed = await withDeadline(() => Promise.all(workflowIds.map((id) => isClosed(client, id))))
       return workflowIds.filter((_, index) => closed[index])
     },
-    terminatedSince: (ms) => withDeadline(() => terminatedSince(ms)),
-    cancel: (workflowId, dispatchIds) => withDeadline(() => signalCancel(workflowId, dispatchIds)),
+    terminatedSince: (ms) => withDeadline(() => terminatedSince(client, ms)),
+    cancel: (workflowId, dispatchIds) => withDeadline(() => signalCancel(client, workflowId, dispatchIds)),
     retryNow: (workflowId, dispatchId) =>
       withDeadline(() => client.getHandle(workflowId).signal<[string[]]>('retryNow', [publicId('dsp', dispatchId)])),
-    startReplay: (replay, traceparent) => tracing.within(traceparent, () => withDeadline(() => startReplay(replay))),
+    startReplay: (replay, traceparent) =>
+      tracing.within(traceparent, () => withDeadline(() => startReplay(starter, replay))),
   }
+}
+
+interface Starter {
+  client: WorkflowClient
+  attributes: ReturnType<typeof createKnownAttributes>
+  scheduleMs: readonly number[]
+}
+
+async function startGroup({ client, attributes, scheduleMs }: Starter, group: Group): Promise<void> {
+  const { workflowId, kind, endpointHost } = group
+  const { events, messages } = subjectsOf(group)
+  const what = events.length === 1 ? `${events[0]} of ${messages[0]}` : `${events.length} events`
+  const startWith = (typedSearchAttributes: TypedSearchAttributes) =>
+    client.start<typeof deliverWebhooks>('deliverWebhooks', {
+      workflowId,
+      taskQueue: TASK_QUEUES[kind],
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      workflowTaskTimeout: WORKFLOW_TASK_MS,
+      typedSearchAttributes,
+      memo: { events, messages },
+      staticSummary: `${kind === 'replay' ? 'Replay of ' : ''}${what} to ${endpointHost}`,
+      staticDetails: STATIC_DETAILS,
+      args: [inputOf(group, scheduleMs)],
+    })
+  await attributes.startWith(searchAttributesOf(group), startWith).catch((error) => {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error
+  })
+}
+
+async function isClosed(client: WorkflowClient, workflowId: string): Promise<boolean> {
+  try {
+    const { status } = await client.getHandle(workflowId).describe()
+    return status.name !== 'RUNNING'
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return true
+    throw error
+  }
+}
+
+/** The visibility store of Temporal answers: one call, however many workflows run. */
+async function terminatedSince(client: WorkflowClient, ms: number): Promise<string[]> {
+  const query =
+    `WorkflowType = 'deliverWebhooks' and ExecutionStatus in ('Terminated', 'TimedOut') and ` +
+    `CloseTime >= '${new Date(ms).toISOString()}'`
+  const ids = new Set<string>()
+  for await (const { workflowId } of client.list({ query, pageSize: LIST_PAGE })) {
+    ids.add(workflowId)
+    if (ids.size === MAX_TERMINATED) break
+  }
+  return [...ids]
+}
+
+async function signalCancel(client: WorkflowClient, workflowId: string, dispatchIds?: string[]): Promise<void> {
+  const publicIds = dispatchIds?.map((id) => publicId('dsp', id))
+  const signalling = client.getHandle(workflowId).signal<[string[]?]>('cancel', publicIds)
+  await signalling.catch((error) => {
+    // The workflow is already over.
+    if (!(error instanceof WorkflowNotFoundError)) throw error
+  })
+}
+
+/** A replay whose workflow was terminated, or lost, gets another one with the same id. */
+async function startReplay({ client, attributes }: Starter, replay: RangeReplay): Promise<void> {
+  const { id, accountId, endpointId, total } = replay
+  const shownId = publicId('rpl', id)
+  const wanted: SearchAttributePair[] = [
+    { key: ACCOUNT_ID, value: publicId('acc', accountId) },
+    { key: DISPATCH_KIND, value: 'replay' },
+  ]
+  if (endpointId) wanted.push({ key: ENDPOINT_ID, value: publicId('whk', endpointId) })
+  await attributes.startWith(wanted, (typedSearchAttributes) =>
+    client.start<typeof replayRange>('replayRange', {
+      workflowId: replayWorkflowId(id),
+      taskQueue: TASK_QUEUES.replay,
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      workflowTaskTimeout: WORKFLOW_TASK_MS,
+      typedSearchAttributes,
+      staticSummary: `Replay of ${total === 1 ? '1 event' : `${total} events`}`,
+      args: [{ replayId: shownId }],
+    }),
+  )
 }
 
 /** The input of a group's workflow. The Temporal UI shows the input first: its first lines say what it is about. */

@@ -82,133 +82,164 @@ const { finishDispatches } = proxyActivities<Activities>(FINISH_OPTIONS)
  * exhausted: red in Temporal's UI means an event that its endpoint did not get. Everything else completes.
  */
 export async function deliverWebhooks(input: DeliverWebhooksInput): Promise<DispatchEnds> {
-  const { endpoint, scheduleMs, deadlineMs, deadlines = {}, subjects } = input
-  const progress = new Map(Object.entries(input.progress ?? {}))
-  const summary = input.summary ?? { acknowledged: 0, exhausted: 0, cancelled: 0, over: 0 }
-  let { rounds, lastAnswer } = input
-  let currentRound: Round | undefined
-  let signals = 0
-  /** Ids of the last signal that name no dispatch of this workflow. */
-  let unknown: string[] = []
-  const cancelled = new Set<string>()
-  /** Whose attempt was running when a person asked for the next one. */
-  const hastened = new Set<string>()
-
-  setHandler(state, () => ({ rounds, lastAnswer, summary }))
-  setHandler(retryNow, (ids) => {
-    signals++
-    const chosen = chosenIds(ids)
-    rounds = hasten(rounds, currentRound, chosen)
-    for (const id of currentRound?.dispatchIds ?? []) if (chosen.includes(id)) hastened.add(id)
-  })
-  setHandler(cancelDispatches, (ids) => {
-    signals++
-    for (const id of chosenIds(ids)) cancelled.add(id)
-  })
-
+  const group = new DispatchGroup(input)
+  setHandler(state, () => group.state)
+  setHandler(retryNow, (ids) => group.retryNow(ids))
+  setHandler(cancelDispatches, (ids) => group.cancel(ids))
   try {
-    for (let next = earliest(rounds); next !== undefined; next = earliest(rounds)) {
-      const over = overIn(next)
-      if (cancelled.size > 0) await endCancelled()
-      else if (over.length > 0) await exhaust(next, over)
-      else if (isLong()) await continueAsNew<typeof deliverWebhooks>(nextRun())
-      else if (next.dueMs > Date.now()) await waitFor(next)
-      else await attempt(next)
+    for (let next = earliest(group.rounds); next !== undefined; next = earliest(group.rounds)) {
+      const over = group.overIn(next)
+      if (group.cancelled.size > 0) await group.endCancelled()
+      else if (over.length > 0) await group.exhaust(next, over)
+      else if (isLong()) await continueAsNew<typeof deliverWebhooks>(group.nextRun())
+      else if (next.dueMs > Date.now()) await group.waitFor(next)
+      else await group.attempt(next)
     }
   } catch (error) {
     // An operator cancelled the workflow itself, in Temporal's UI.
-    if (isCancellation(error)) await end(rounds, 'cancelled').then(showEnd)
+    if (isCancellation(error)) await group.endAll()
     throw error
   }
-  showEnd()
-  if (subjects && summary.exhausted > 0) throw exhaustedFailure(summary, lastAnswer)
+  group.showEnd()
+  const { summary, lastAnswer } = group
+  if (input.subjects && summary.exhausted > 0) throw exhaustedFailure(summary, lastAnswer)
   return summary
+}
 
-  function nextRun(): DeliverWebhooksInput {
-    return { ...input, rounds, lastAnswer, summary, progress: Object.fromEntries(progress) }
+class DispatchGroup {
+  readonly #input: DeliverWebhooksInput
+  readonly #progress: Map<string, DispatchProgress>
+  readonly summary: DispatchEnds
+  rounds: Round[]
+  lastAnswer: string | undefined
+  #currentRound: Round | undefined
+  #signals = 0
+  /** Ids of the last signal that name no dispatch of this workflow. */
+  #unknown: string[] = []
+  readonly cancelled = new Set<string>()
+  /** Whose attempt was running when a person asked for the next one. */
+  readonly #hastened = new Set<string>()
+
+  constructor(input: DeliverWebhooksInput) {
+    this.#input = input
+    this.#progress = new Map(Object.entries(input.progress ?? {}))
+    this.summary = input.summary ?? { acknowledged: 0, exhausted: 0, cancelled: 0, over: 0 }
+    this.rounds = input.rounds
+    this.lastAnswer = input.lastAnswer
+  }
+
+  get state() {
+    const { rounds, lastAnswer, summary } = this
+    return { rounds, lastAnswer, summary }
+  }
+
+  retryNow(ids: GivenIds | undefined): void {
+    this.#signals++
+    const chosen = this.#chosenIds(ids)
+    this.rounds = hasten(this.rounds, this.#currentRound, chosen)
+    for (const id of this.#currentRound?.dispatchIds ?? []) if (chosen.includes(id)) this.#hastened.add(id)
+  }
+
+  cancel(ids: GivenIds | undefined): void {
+    this.#signals++
+    for (const id of this.#chosenIds(ids)) this.cancelled.add(id)
+  }
+
+  nextRun(): DeliverWebhooksInput {
+    return { ...this.#input, ...this.state, progress: Object.fromEntries(this.#progress) }
   }
 
   /** Returns the dispatches that a signal names; all that are not over for a signal without ids. */
-  function chosenIds(ids: GivenIds | undefined): string[] {
-    if (ids === null || ids === undefined) return idsOf(rounds)
-    const named = namedDispatches([ids].flat(), idsOf(rounds), subjects ?? {})
-    unknown = named.unknown
+  #chosenIds(ids: GivenIds | undefined): string[] {
+    if (ids === null || ids === undefined) return idsOf(this.rounds)
+    const named = namedDispatches([ids].flat(), idsOf(this.rounds), this.#input.subjects ?? {})
+    this.#unknown = named.unknown
     return named.dispatchIds
   }
 
-  function showDetails(text: string): void {
-    const table = subjects ? `\n\n${dispatchTable(subjects, progress, rounds)}` : ''
-    const note = unknown.length > 0 ? `\n\n${unknownText(unknown)}` : ''
+  #showDetails(text: string): void {
+    const { subjects } = this.#input
+    const table = subjects ? `\n\n${dispatchTable(subjects, this.#progress, this.rounds)}` : ''
+    const note = this.#unknown.length > 0 ? `\n\n${unknownText(this.#unknown)}` : ''
     setCurrentDetails(`${text}${table}${note}`)
   }
 
   /** Waits until the attempt is due, or a signal changes what comes next. */
-  async function waitFor(round: Round): Promise<void> {
-    showDetails(waitingDetails(rounds, scheduleMs.length, lastAnswer))
-    const signalsBefore = signals
-    const timer = { summary: timerSummary(round, scheduleMs.length, lastAnswer) }
-    await condition(() => signals !== signalsBefore, round.dueMs - Date.now(), timer)
+  async waitFor(round: Round): Promise<void> {
+    const { length } = this.#input.scheduleMs
+    this.#showDetails(waitingDetails(this.rounds, length, this.lastAnswer))
+    const signalsBefore = this.#signals
+    const timer = { summary: timerSummary(round, length, this.lastAnswer) }
+    await condition(() => this.#signals !== signalsBefore, round.dueMs - Date.now(), timer)
   }
 
-  async function attempt(round: Round): Promise<void> {
+  async attempt(round: Round): Promise<void> {
+    const { endpoint, scheduleMs } = this.#input
     const { dispatchIds, attempt, early, backOffMs } = round
-    currentRound = round
-    showDetails(attemptDetails(round, scheduleMs.length))
-    showAttribute(ATTEMPT_NUMBER, attempt)
+    this.#currentRound = round
+    this.#showDetails(attemptDetails(round, scheduleMs.length))
+    this.#showAttribute(ATTEMPT_NUMBER, attempt)
     const result = await attemptDispatches.executeWithOptions({ summary: attemptSummary(round, scheduleMs.length) }, [
       { dispatchIds, attempt, endpoint, early, nextDelayMs: scheduleMs[attempt] },
     ])
-    currentRound = undefined
-    summary.acknowledged += result.acknowledged
-    summary.over += result.over
-    lastAnswer = result.lastAnswer ?? lastAnswer
-    for (const id of dispatchIds) progress.set(id, progressOf(id, result, progress.get(id)))
+    this.#currentRound = undefined
+    this.summary.acknowledged += result.acknowledged
+    this.summary.over += result.over
+    this.lastAnswer = result.lastAnswer ?? this.lastAnswer
+    for (const id of dispatchIds) this.#progress.set(id, progressOf(id, result, this.#progress.get(id)))
     const failed = { dispatchIds: result.failed, attempt: attempt + 1, dueMs: Date.now() + (scheduleMs[attempt] ?? 0) }
     const busy = { dispatchIds: result.busy, attempt, early, ...backOff(backOffMs) }
-    rounds = [...rounds.filter((other) => other !== round), ...only([failed, busy], () => true)]
-    const failedAndHastened = result.failed.filter((id) => hastened.has(id))
-    hastened.clear()
+    this.rounds = [...this.rounds.filter((other) => other !== round), ...only([failed, busy], () => true)]
+    const failedAndHastened = result.failed.filter((id) => this.#hastened.has(id))
+    this.#hastened.clear()
     if (failedAndHastened.length > 0 && patched(NEXT_WHILE_RUNNING))
-      rounds = hasten(rounds, undefined, failedAndHastened)
+      this.rounds = hasten(this.rounds, undefined, failedAndHastened)
   }
 
-  async function endCancelled(): Promise<void> {
-    const cancelledRounds = only(rounds, (id) => cancelled.has(id))
-    rounds = only(rounds, (id) => !cancelled.has(id))
-    cancelled.clear()
-    await end(cancelledRounds, 'cancelled')
+  async endCancelled(): Promise<void> {
+    const cancelledRounds = only(this.rounds, (id) => this.cancelled.has(id))
+    this.rounds = only(this.rounds, (id) => !this.cancelled.has(id))
+    this.cancelled.clear()
+    await this.#end(cancelledRounds, 'cancelled')
+  }
+
+  async endAll(): Promise<void> {
+    await this.#end(this.rounds, 'cancelled')
+    this.showEnd()
   }
 
   /** The dispatches of a round that get no further attempt. */
-  function overIn({ dispatchIds, attempt, dueMs }: Round): string[] {
+  overIn({ dispatchIds, attempt, dueMs }: Round): string[] {
+    const { scheduleMs, deadlineMs, deadlines = {} } = this.#input
     if (attempt > scheduleMs.length) return dispatchIds
     const beginsMs = Math.max(dueMs, Date.now())
     return dispatchIds.filter((id) => beginsMs > (deadlines[id] ?? deadlineMs))
   }
 
-  async function exhaust(round: Round, dispatchIds: string[]): Promise<void> {
-    rounds = only(rounds, (id) => !dispatchIds.includes(id))
-    await end([{ ...round, dispatchIds }], 'exhausted')
+  async exhaust(round: Round, dispatchIds: string[]): Promise<void> {
+    this.rounds = only(this.rounds, (id) => !dispatchIds.includes(id))
+    await this.#end([{ ...round, dispatchIds }], 'exhausted')
   }
 
-  async function end(endedRounds: Round[], as: 'exhausted' | 'cancelled'): Promise<void> {
+  async #end(endedRounds: Round[], as: 'exhausted' | 'cancelled'): Promise<void> {
     const dispatchIds = idsOf(endedRounds)
     if (dispatchIds.length === 0) return
     await CancellationScope.nonCancellable(() => finishDispatches({ dispatchIds, as }))
-    summary[as] += dispatchIds.length
-    for (const id of dispatchIds) progress.set(id, { ...progress.get(id), status: as })
+    this.summary[as] += dispatchIds.length
+    for (const id of dispatchIds) this.#progress.set(id, { ...this.#progress.get(id), status: as })
   }
 
-  function showEnd(): void {
-    rounds = []
-    showAttribute(DELIVERY_STATUS, statusOf(summary))
-    showDetails(endDetails(summary, lastAnswer))
+  showEnd(): void {
+    this.rounds = []
+    this.#showAttribute(DELIVERY_STATUS, statusOf(this.summary))
+    this.#showDetails(endDetails(this.summary, this.lastAnswer))
   }
 
   /**
    * A namespace may lack attributes: its workflows begin without them. Workflows of release 0.2 set only the status.
    */
-  function showAttribute(key: typeof ATTEMPT_NUMBER | typeof DELIVERY_STATUS, value: number | string): void {
+  #showAttribute(key: typeof ATTEMPT_NUMBER | typeof DELIVERY_STATUS, value: number | string): void {
+    const { subjects } = this.#input
     const isSet = subjects ? workflowInfo().typedSearchAttributes.get(key) !== undefined : key === DELIVERY_STATUS
     if (isSet) upsertSearchAttributes([{ key, value } as SearchAttributePair])
   }

@@ -36,11 +36,12 @@ export const timeText = (ms: number) => `${new Date(ms).toISOString().slice(0, 1
  * none are `unknown`.
  */
 export function namedDispatches(ids: readonly string[], dispatchIds: readonly string[], subjects: DispatchSubjects) {
-  const found = ids.map((id) =>
-    dispatchIds.filter((dispatchId) => {
-      const { event, message } = subjects[dispatchId] ?? { event: '', message: '' }
-      return [dispatchId, event, message].includes(id)
-    }),
-  )
-  return { dispatchIds: found.flat(), unknown: ids.filter((_, i) => found[i]!.length === 0) }
+  const isNamed = (dispatchId: string, id: string) => {
+    const { event, message } = subjects[dispatchId] ?? { event: '', message: '' }
+    return [dispatchId, event, message].includes(id)
+  }
+  return {
+    dispatchIds: ids.flatMap((id) => dispatchIds.filter((dispatchId) => isNamed(dispatchId, id))),
+    unknown: ids.filter((id) => !dispatchIds.some((dispatchId) => isNamed(dispatchId, id))),
+  }
 }

@@ -20,9 +20,10 @@ export function createKnownAttributes(
 
   async function look(wanted: readonly SearchAttributePair[]): Promise<void> {
     const { customAttributes } = await operatorService.listSearchAttributes({ namespace })
-    known = new Set(Object.keys(customAttributes))
+    const names = new Set(Object.keys(customAttributes))
+    known = names
     knownUntilMs = Date.now() + LOOK_AGAIN_MS
-    const missing = wanted.map(({ key }) => key.name).filter((name) => !known!.has(name))
+    const missing = wanted.map(({ key }) => key.name).filter((name) => !names.has(name))
     if (missing.length > 0) onMissing(missing)
   }
 

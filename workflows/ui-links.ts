@@ -18,7 +18,7 @@ export function createUiLinks({ uiUrl, namespace, retentionMs }: UiParts) {
 
   const workflowLink: LinkWorkflow = async (workflowId, endedMs) => {
     const keptMs = endedMs === undefined ? undefined : await retentionMs()
-    const keptUntilMs = keptMs === undefined ? undefined : endedMs! + keptMs
+    const keptUntilMs = endedMs === undefined || keptMs === undefined ? undefined : endedMs + keptMs
     const isGone = keptUntilMs !== undefined && keptUntilMs < Date.now()
     return { url: base && !isGone ? `${base}/${workflowId}` : undefined, keptUntilMs }
   }

@@ -59,41 +59,27 @@ function checkTemporal({ temporal }: Config): void {
 }
 
 async function start(program: Program): Promise<object> {
-  const { config, log, db, metrics, tracing, ends } = program
+  const { config, log, metrics, tracing, ends } = program
   const task = countTasks(metrics)
   const temporal = config.temporal!
   installLogger(log)
   const stopping = new AbortController()
   const connection = lazyConnection(temporal)
   ends.defer(() => connection.close())
-  const { webhookSchedule: scheduleMs } = config
-  const interceptors = await clientInterceptors(tracing)
   const { namespace } = temporal
-  const onMissingAttributes = (names: string[]) =>
-    log.warn({ names }, 'the namespace in Temporal lacks search attributes: workflows start without them')
   const starter = createWorkflows({
-    ...{ connection, namespace, scheduleMs, tracing, interceptors },
-    onMissingAttributes,
+    ...{ connection, namespace, scheduleMs: config.webhookSchedule, tracing },
+    interceptors: await clientInterceptors(tracing),
+    onMissingAttributes: (names) =>
+      log.warn({ names }, 'the namespace in Temporal lacks search attributes: workflows start without them'),
   })
   const workflows = countWorkflows(starter, metrics)
   watchTemporal(metrics, () =>
     connection.withDeadline(Date.now() + HEALTH_MS, async () => !(await namespaceFault(connection, namespace))),
   )
   const activities = startActivities(program, { workflows, task, stopping: stopping.signal })
-  const client = new Client({ connection, namespace: temporal.namespace })
   const troubles = createTroubles(log)
-  /** Returns the work as a function that logs when its trouble begins and when it is over, and never rejects. */
-  const watched = (subject: string, work: () => Promise<unknown>) => () =>
-    work().then(
-      () => troubles.resolve(subject),
-      (error) => troubles.report(subject, error),
-    )
-  const repeat = (everyMs: number, work: () => Promise<void>) => {
-    const repeated = runEvery(everyMs, work, () => {})
-    ends.defer(() => repeated.stop())
-  }
-  const prepare = watched(NAMESPACE, createSetUp(client))
-
+  const prepare = watched(troubles, NAMESPACE, createSetUp(new Client({ connection, namespace })))
   const working = keepWorking({
     temporal,
     activities,
@@ -106,12 +92,45 @@ async function start(program: Program): Promise<object> {
     onError: (error) => troubles.report(TEMPORAL, error),
   })
   ends.defer(() => working)
-  repeat(SET_UP_EVERY_MS, prepare)
+  repeat(program, SET_UP_EVERY_MS, prepare)
+  startHandingOver(program, { workflows, task, troubles })
+  const startChecks = createStartDueChecks(() => isCheckDue(program.db), connection, namespace)
+  repeat(program, CHECK_EVERY_MS, watched(troubles, CHECKS, task('verification', startChecks)))
+  const startLostReplays = task('resume_replays', () => resumeReplays(program.db, workflows))
+  repeat(program, RESUME_EVERY_MS, watched(troubles, REPLAYS, startLostReplays))
+  warnOfFailingEndpoints(program)
+  ends.defer(() => {
+    log.info('draining')
+    stopping.abort()
+  })
+  log.info({ version: packageJson.version, temporal: temporal.address }, 'ready')
+  return { ready: true }
+}
 
+type Troubles = ReturnType<typeof createTroubles>
+
+/** Returns the work as a function that logs when its trouble begins and when it is over, and never rejects. */
+function watched(troubles: Troubles, subject: string, work: () => Promise<unknown>): () => Promise<void> {
+  return () =>
+    work().then(
+      () => troubles.resolve(subject),
+      (error) => troubles.report(subject, error),
+    )
+}
+
+function repeat({ ends }: Program, everyMs: number, work: () => Promise<void>): void {
+  const repeated = runEvery(everyMs, work, () => {})
+  ends.defer(() => repeated.stop())
+}
+
+function startHandingOver(
+  { config, db, log, metrics, ends }: Program,
+  { workflows, task, troubles }: Omit<ActivitiesParts, 'stopping'> & { troubles: Troubles },
+): void {
   const handOver = keepHandingOver({
     db,
     workflows,
-    scheduleMs,
+    scheduleMs: config.webhookSchedule,
     wrap: (pass) => task('hand_over', pass),
     report(pass) {
       if ('error' in pass) return troubles.report(HAND_OVER, pass.error)
@@ -121,20 +140,6 @@ async function start(program: Program): Promise<object> {
     },
   })
   ends.defer(() => handOver.stop())
-  const startChecks = task(
-    'verification',
-    createStartDueChecks(() => isCheckDue(db), connection, namespace),
-  )
-  repeat(CHECK_EVERY_MS, watched(CHECKS, startChecks))
-  const startLostReplays = task('resume_replays', () => resumeReplays(db, workflows))
-  repeat(RESUME_EVERY_MS, watched(REPLAYS, startLostReplays))
-  warnOfFailingEndpoints(program)
-  ends.defer(() => {
-    log.info('draining')
-    stopping.abort()
-  })
-  log.info({ version: packageJson.version, temporal: temporal.address }, 'ready')
-  return { ready: true }
 }
 
 interface ActivitiesParts {
