@@ -92,10 +92,12 @@ async function rewrite(parts: SearchParts, { day, place, rows }: ArchivedMention
   const { store, duckdb, folder } = parts
   const table = place.table as ArchivedTable
   const [changes, file] = [join(folder, 'changes.json'), join(folder, 'erased.parquet')]
-  const columns = Object.keys(rows[0]!.row)
+  const columns = Object.keys(place.columns).filter((column) => rows.some(({ row }) => column in row))
   const lines = rows.map(({ number, row }) => {
     const erased = erasedFields(place, row, wanted)
-    const texts = columns.map((column) => [column, storedText(place.columns[column]!, erased[column])])
+    const texts = Object.entries(place.columns).flatMap(([column, kind]) =>
+      column in row ? [[column, storedText(kind, erased[column])]] : [],
+    )
     return JSON.stringify({ number, ...Object.fromEntries(texts) })
   })
   try {

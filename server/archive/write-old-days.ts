@@ -16,7 +16,7 @@ const WRITER = fileURLToPath(new URL('writer.ts', import.meta.url))
 export async function writeOldDays(report: (day: DayReport) => void, signal: AbortSignal): Promise<void> {
   const writer = fork(WRITER, { signal, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
   let said = ''
-  writer.stderr!.on('data', (text) => {
+  writer.stderr?.on('data', (text) => {
     said = `${said}${text}`.slice(-4_096)
   })
   writer.on('message', (day) => report(day as DayReport))

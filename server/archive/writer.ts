@@ -27,7 +27,7 @@ try {
   await withArchive(historyArchive!, async (parts) => {
     const written = await daysOf(parts.store)
     const isInTime = () => performance.now() < BEGIN_WITHIN_MS
-    for (const day of await oldDays(db)) if (!written.includes(day) && isInTime()) process.send!(await write(day))
+    for (const day of await oldDays(db)) if (!written.includes(day) && isInTime()) process.send?.(await write(day))
 
     async function write(day: string): Promise<DayReport> {
       try {

@@ -12,10 +12,10 @@ export interface Job {
 
 export type JobResult = { value: unknown } | { fault: string }
 
-parentPort!.on('message', (job: Job) => {
+parentPort?.on('message', (job: Job) => {
   run(job).then(
-    (value) => parentPort!.postMessage({ value } satisfies JobResult, transferableIn(value)),
-    (error: Error) => parentPort!.postMessage({ fault: error.stack ?? String(error) } satisfies JobResult),
+    (value) => parentPort?.postMessage({ value } satisfies JobResult, transferableIn(value)),
+    (error: Error) => parentPort?.postMessage({ fault: error.stack ?? String(error) } satisfies JobResult),
   )
 })
 

@@ -42,7 +42,7 @@ export function inThread<Arguments extends unknown[], Result>(
     try {
       return (await run(thread, { module, name, values })) as Result
     } finally {
-      release!()
+      release?.()
     }
   }
 }

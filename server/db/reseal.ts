@@ -56,6 +56,7 @@ export async function reseal(
     for (let after = BEFORE_ALL; ; ) {
       const rows = await olderRows(db, column, sealer.head, after)
       for (const { id, sealed } of rows) {
+        after = id
         const place = { table: column.table, column: column.column, id }
         const opened = attempt(() => sealer.open(sealed, place))
         if ('fault' in opened) faults.push(opened.fault)
@@ -63,7 +64,6 @@ export async function reseal(
       }
       if (rows.length > 0) progress(resealed)
       if (rows.length < ROWS) break
-      after = rows.at(-1)!.id
     }
   }
   return { resealed, faults }

@@ -106,7 +106,7 @@ export function createEndSends(
       const rowById = new Map(rows.map((row) => [row.id, row]))
       return sends.map((send) => {
         const row = rowById.get(send.claim.messageId)
-        if (row?.dispatches) for (const event of dispatchedEvents(send, row)) offer(event)
+        if (row?.dispatches) for (const event of dispatchedEvents(send, row.dispatches, row.eventsAtMs)) offer(event)
         return row !== undefined
       })
     },
@@ -115,14 +115,18 @@ export function createEndSends(
 }
 
 /** The dispatches with their events, as `createReadEvent` (webhooks/attempt/begin.ts) would read them. */
-function dispatchedEvents({ claim, outcomes, sandbox }: EndingSend, row: EndedRow): DispatchedEvent[] {
+function dispatchedEvents(
+  { claim, outcomes, sandbox }: EndingSend,
+  dispatches: NonNullable<EndedRow['dispatches']>,
+  eventsAtMs: number,
+): DispatchedEvent[] {
   const { messageId, accountId, tenantId = null } = claim
   const { tag = null, metadata = null } = claim.request
   const events = claim.recipients.map(({ eventId, email }, i): DeliveryEvent => {
     const { status, reason = null, smtp, in_doubt: inDoubt, retryable, detail = null } = outcomes[i]!
     return {
       event: 'email.delivery',
-      id: idAt(eventId, row.eventsAtMs),
+      id: idAt(eventId, eventsAtMs),
       messageId,
       accountId,
       status,
@@ -137,11 +141,12 @@ function dispatchedEvents({ claim, outcomes, sandbox }: EndingSend, row: EndedRo
       metadata,
       tenantId,
       payload: PAYLOAD_VERSION,
-      createdAtMs: row.eventsAtMs,
+      createdAtMs: eventsAtMs,
     }
   })
   const eventById = new Map(events.map((event) => [event.id, event]))
-  return row.dispatches!.map(([dispatchId, eventId, endpointId]) => {
-    return { ...eventById.get(eventId)!, dispatchId, endpointId }
+  return dispatches.flatMap(([dispatchId, eventId, endpointId]) => {
+    const event = eventById.get(eventId)
+    return event ? { ...event, dispatchId, endpointId } : []
   })
 }

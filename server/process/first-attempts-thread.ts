@@ -40,16 +40,16 @@ watchDatabase(metrics, db)
 watchEventLoop(metrics, 'first_attempts')
 const started = start()
 void started.then(() => {
-  parentPort!.postMessage('started' satisfies ThreadAnswer)
+  parentPort?.postMessage('started' satisfies ThreadAnswer)
   setTimeout(lowerPriority, NICE_AFTER_MS)
 })
 
 // A rejection ends the thread, and so the process.
-parentPort!.on('message', (message: ThreadMessage) => void receive(message))
+parentPort?.on('message', (message: ThreadMessage) => void receive(message))
 
 async function receive(message: ThreadMessage): Promise<void> {
   if (message === 'drain') return drain()
-  if (message === 'metrics') return parentPort!.postMessage(await metrics.snapshot())
+  if (message === 'metrics') return parentPort?.postMessage(await metrics.snapshot())
   const { dispatcher } = await started
   for (const event of message) dispatcher.offer(event)
 }

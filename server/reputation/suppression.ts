@@ -71,7 +71,8 @@ export function createSuppressionLookup(
 
   /** Looks up the addresses, and after the first erasure their erased forms too. */
   async function findEntries(queries: Query[]): Promise<Map<string, Suppression>[]> {
-    const lookedUp = formOf ? queries.map((query) => withForms(query, formOf!)) : queries
+    const form = formOf
+    const lookedUp = form ? queries.map((query) => withForms(query, form)) : queries
     const rows = await run<EntryRow>(db, FIND_SUPPRESSIONS, [jsonArray(lookedUp)])
     if (!formOf && rows.some(({ n }) => n === ERASED_EXIST)) {
       formOf = createErasedForm((await readErasureKey(db, sealer))!)

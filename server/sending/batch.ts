@@ -154,12 +154,11 @@ function keyOf(
   index: number,
   { accountId, sandbox, batchKey }: BatchOptions,
 ): IdempotencyKey | undefined {
-  if (ownKey === undefined && batchKey === undefined) return undefined
   const fault = ownKey === undefined ? undefined : keyFault(ownKey)
   if (fault) throw failFields('invalid_payload', [{ field: 'idempotency_key', message: fault }])
-  const name =
-    ownKey === undefined ? derivedKey(batchKey!, index, sandbox) : { scope: keyScope('send', sandbox), key: ownKey }
-  return { accountId, ...name, requestHash: hashOf(SendRequestSchema, request) }
+  const derived = batchKey === undefined ? undefined : derivedKey(batchKey, index, sandbox)
+  const name = ownKey === undefined ? derived : { scope: keyScope('send', sandbox), key: ownKey }
+  return name && { accountId, ...name, requestHash: hashOf(SendRequestSchema, request) }
 }
 
 function resultOf(index: number, { $typeName: _, ...response }: SendResponse): MessageResult {

@@ -33,13 +33,15 @@ export async function deliver(
   trace?: Trace,
 ): Promise<DeliveryResult> {
   let [isRefused, isWithoutLeave] = [false, false]
-  const positions = recipients.flatMap(({ outcome }, position) => (outcome ? [] : [position]))
-  const toAll = (i: number) => positions[i]!
+  const undecided = recipients.flatMap(({ outcome, address: { address }, site }, position) =>
+    outcome || !site ? [] : [{ position, address, site }],
+  )
+  const toAll = (i: number) => undecided[i]!.position
   const over = new AbortController()
   const delivering = engine.deliver({
     ...delivery,
     ownMs: performance.now() - delivery.startedAtMs - Math.max(0, ...recipients.map(({ dnsMs = 0 }) => dnsMs)),
-    recipients: positions.map((p) => ({ address: recipients[p]!.address.address, site: recipients[p]!.site! })),
+    recipients: undecided,
     senderFor: (domain) => returnPath(recipients.findIndex(({ address }) => address.domain === domain)),
     beforeDot: async (accepted, refused) => {
       try {
@@ -55,9 +57,9 @@ export async function deliver(
   })
   // A marker that still waits would say that a dot was sent.
   const attempts = await delivering.finally(() => over.abort(new Error('the delivery is over')))
+  const attemptAt = (at: number) => attempts[undecided.findIndex(({ position }) => position === at)]!
   const outcomes = recipients.map(
-    (recipient, position) =>
-      recipient.outcome ?? outcomeOfAttempt(recipient, attempts[positions.indexOf(position)]!, recipient.dnsMs),
+    (recipient, i) => recipient.outcome ?? outcomeOfAttempt(recipient, attemptAt(i), recipient.dnsMs),
   )
   trace?.set({ 'verdict.outcomes': [...new Set(outcomes.map(outcomeName))] })
   const faults = attempts.flatMap(({ outcome }) => (outcome.kind === 'our_fault' ? [outcome.cause] : []))

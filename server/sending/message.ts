@@ -73,7 +73,7 @@ export interface Door extends RawOptions {
  * form of a raw header, the right to its From domain, the contents. Large contents are read in a thread.
  */
 export async function readRequest(request: SendRequest, door: Door): Promise<Message> {
-  const header = request.raw && readHeaderOf(request, door)
+  const header = request.raw && readHeaderOf(request.raw, door)
   const { accountId, senderDomains } = door
   if (header && 'from' in header && senderDomains) await ownDomain(senderDomains, accountId, header.from.domain)
   return checkRequest(request, {
@@ -85,7 +85,7 @@ export async function readRequest(request: SendRequest, door: Door): Promise<Mes
 
 /** The same for a request without large contents. */
 export function readSendRequest(request: SendRequest, options?: RawOptions): Message {
-  const header = request.raw && readHeaderOf(request, options)
+  const header = request.raw && readHeaderOf(request.raw, options)
   return checkRequest(request, { ...options, header, contents: readContents(givenBy(request, header)) })
 }
 

@@ -28,8 +28,8 @@ export interface RawOptions {
 }
 
 /** The header of a raw message, or what is wrong with its form. */
-export function readHeaderOf({ raw }: SendRequest, options?: RawOptions): RawHeader | { fault: string } {
-  return readRawHeader(bufferOf(raw!), options)
+export function readHeaderOf(raw: Uint8Array, options?: RawOptions): RawHeader | { fault: string } {
+  return readRawHeader(bufferOf(raw), options)
 }
 
 /** Checks a raw message. Returns undefined after it has refused something. */

@@ -197,7 +197,7 @@ async function lookAhead(
     .where(matches(replay, looked))
     .orderBy(asc(events.id))
     .limit(limit)
-  return { events: found, doneUntil: found.length === limit ? found.at(-1)!.id : looked.until }
+  return { events: found, doneUntil: found[limit - 1]?.id ?? looked.until }
 }
 
 /**

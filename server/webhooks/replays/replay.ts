@@ -98,7 +98,8 @@ export function createReplay({ db, clock, workflows, tracing = NO_TRACING, repor
       beginTrace: () => traceOfReplay(tracing, request?.traceparent),
     })
     const endpoints = await open(db, accountId, wanted)
-    if (endpoints.length === 0) throw fail('webhook_not_configured', NO_ENDPOINT)
+    const [opened] = endpoints
+    if (!opened) throw fail('webhook_not_configured', NO_ENDPOINT)
     // An endpoint that was deleted a moment ago gets nothing, and an event for it alone is not replayed.
     const rows = wanted.filter(({ endpointId }) => endpoints.some((endpoint) => endpoint.endpointId === endpointId))
     const [first, ...others] = groupsOf(rows, accountId, endpoints) as [Group, ...Group[]]
@@ -119,7 +120,7 @@ export function createReplay({ db, clock, workflows, tracing = NO_TRACING, repor
         rows.filter((row) => row.eventId === eventId && row.endpointId === endpointId),
       )
       const dispatches = inOrder.map(({ id, endpointId }) => ({ dispatchId: id, endpointId }))
-      return dispatches.length === 0 ? [] : [{ eventId, messageId, dispatches, dispatchedMs: endpoints[0]!.atMs }]
+      return dispatches.length === 0 ? [] : [{ eventId, messageId, dispatches, dispatchedMs: opened.atMs }]
     })
   }
 }
