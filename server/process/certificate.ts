@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
-import { runEvery } from '../async/run-every.ts'
 import { type CertificateFiles, type KeyPair, readKeyPair } from '../config/key-pair.ts'
+import { lookAgain } from './look-again.ts'
 import type { Program } from './program.ts'
 
 const LOOK_EVERY_MS = 10_000
@@ -47,15 +47,6 @@ export function keepCertificate({ log, ends }: Pick<Program, 'log' | 'ends'>, fi
     }
   }
 
-  process.on('SIGHUP', look)
-  const timer = runEvery(
-    LOOK_EVERY_MS,
-    async () => look(),
-    () => {},
-  )
-  ends.defer(() => {
-    process.off('SIGHUP', look)
-    timer.stop()
-  })
+  lookAgain({ ends }, LOOK_EVERY_MS, look)
   return certificate
 }

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
-import { runEvery } from '../async/run-every.ts'
 import { type Config, readVariables } from '../config/config.ts'
 import type { OperatorLimits } from '../config/limits.ts'
+import { lookAgain } from './look-again.ts'
 
 const LOOK_EVERY_MS = 2_000
 
@@ -21,8 +21,9 @@ export function keepLimits(
   config: Pick<Config, 'limits'>,
   env: NodeJS.ProcessEnv = process.env,
 ): LiveLimits {
-  let current = config.limits
   const uses: ((limits: OperatorLimits) => void)[] = []
+  const live: LiveLimits = { ...config.limits, onChange: (apply) => uses.push(apply) }
+  let current = config.limits
   let lastFault = ''
   let reportedFault = ''
 
@@ -40,40 +41,12 @@ export function keepLimits(
     const limits = Object.freeze({ ...tiers, defaultTier })
     if (isDeepStrictEqual(limits, current)) return
     current = limits
+    Object.assign(live, limits)
     log.info('the limits were read again')
     for (const apply of uses) apply(limits)
   }
 
-  const onHangUp = () => look(true)
-  process.on('SIGHUP', onHangUp)
-  const timer = runEvery(
-    LOOK_EVERY_MS,
-    async () => look(false),
-    (error) => log.error({ err: error }, 'the new limits could not be applied'),
-  )
-  ends.defer(() => {
-    process.off('SIGHUP', onHangUp)
-    timer.stop()
-  })
-  return {
-    get tiers() {
-      return current.tiers
-    },
-    get defaultTier() {
-      return current.defaultTier
-    },
-    get warmUp() {
-      return current.warmUp
-    },
-    get breaker() {
-      return current.breaker
-    },
-    get pools() {
-      return current.pools
-    },
-    get shaping() {
-      return current.shaping
-    },
-    onChange: (apply) => uses.push(apply),
-  }
+  const onError = (error: unknown) => log.error({ err: error }, 'the new limits could not be applied')
+  lookAgain({ ends }, LOOK_EVERY_MS, look, onError)
+  return live
 }

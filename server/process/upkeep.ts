@@ -19,7 +19,8 @@ const ADD_UP_EVERY_MS = 10_000
 const FIND_NOTICES_EVERY_MS = 15_000
 
 /** Creates the partitions of the coming days, and starts the regular work on the database beside the sends. */
-export async function startUpkeep({ config, limits, db, log, metrics, ends }: Program): Promise<void> {
+export async function startUpkeep(program: Program): Promise<void> {
+  const { config, db, log, metrics, ends } = program
   const task = countTasks(metrics)
   const partitions = await keepPartitions({
     make: task('partitions', () => makePartitions(db)),
@@ -32,28 +33,13 @@ export async function startUpkeep({ config, limits, db, log, metrics, ends }: Pr
     ends.defer(() => rounds.stop())
   }
   const upkeep = async () => {
-    await removeExpired(db)
-    await deleteRetired(db)
-    await mergeStatistics(db)
-    await mergeGroups(db)
-    await sumDays(db)
+    for (const work of [removeExpired, deleteRetired, mergeStatistics, mergeGroups, sumDays]) await work(db)
   }
   every(UPKEEP_EVERY_MS, 'upkeep', upkeep, 'expired rows could not be removed')
-  const badHours = async () => {
-    for (const { provider, isBegin } of await keepBadHours(db, limits.breaker)) {
-      log.warn({ provider }, isBegin ? 'a bad hour of a mailbox provider begins' : 'a bad hour of a provider is over')
-      if (isBegin) metrics.providerBadHours.add({ provider })
-    }
-  }
-  every(UPKEEP_EVERY_MS, 'bad_hours', badHours, 'bad hours of providers could not be looked for')
+  every(UPKEEP_EVERY_MS, 'bad_hours', () => lookForBadHours(program), 'bad hours of providers could not be looked for')
   every(ADD_UP_EVERY_MS, 'statistics', () => addUpOpen(db), 'statistics could not be added up')
-  const refusing = () => findRefusingProviders(db)
-  every(
-    FIND_NOTICES_EVERY_MS,
-    'refusing_providers',
-    refusing,
-    'providers that refuse an account could not be looked for',
-  )
+  const refusing = 'providers that refuse an account could not be looked for'
+  every(FIND_NOTICES_EVERY_MS, 'refusing_providers', () => findRefusingProviders(db), refusing)
   const notices = () => findNotices(db, { hasMail: config.notifyFrom !== undefined })
   every(FIND_NOTICES_EVERY_MS, 'notices', notices, 'notifications could not be looked for')
   const sweeper = keepSweeping(db, {
@@ -66,4 +52,11 @@ export async function startUpkeep({ config, limits, db, log, metrics, ends }: Pr
     },
   })
   ends.defer(() => sweeper.stop())
+}
+
+async function lookForBadHours({ limits, db, log, metrics }: Program): Promise<void> {
+  for (const { provider, isBegin } of await keepBadHours(db, limits.breaker)) {
+    log.warn({ provider }, isBegin ? 'a bad hour of a mailbox provider begins' : 'a bad hour of a provider is over')
+    if (isBegin) metrics.providerBadHours.add({ provider })
+  }
 }
