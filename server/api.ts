@@ -29,7 +29,7 @@ import { createReceiptSigner } from './receipts/signer.ts'
 import { createBatch } from './sending/batch.ts'
 import { createBatchIdempotency } from './sending/batch-idempotency.ts'
 import { createIdempotency } from './sending/idempotency.ts'
-import { createRefusedSends } from './sending/refused-sends.ts'
+import { RefusedSends } from './sending/refused-sends.ts'
 import type { Send } from './sending/send.ts'
 import { createKeyAccountService } from './services/account.ts'
 import type { Backend } from './services/backend.ts'
@@ -106,7 +106,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const people = createPeople(parts)
 
   const senderDomains = createSenderDomains({ db, sealer })
-  const refusedSends = createRefusedSends(parts, warn('refused sends were not stored'))
+  const refusedSends = new RefusedSends(parts, warn('refused sends were not stored'))
   const emails = createEmailService({
     ...parts,
     senderDomains,

@@ -90,39 +90,38 @@ export function createActivities(parts: ActivityParts) {
     }
   }
 
-  /**
-   * Runs an activity with heartbeats. The full text of an error goes to the log only: it could quote what a history
-   * must not hold.
-   */
-  async function runActivity<T>(work: () => Promise<T>): Promise<T> {
-    const beat = setInterval(heartbeat, HEARTBEAT_MS)
-    try {
-      return await work()
-    } catch (error) {
-      cancellationSignal().throwIfAborted()
-      onError(error)
-      const { message, type } = describeError(error)
-      throw ApplicationFailure.retryable(message, type)
-    } finally {
-      clearInterval(beat)
-    }
-  }
-
+  const runActivity = <T>(work: () => Promise<T>) => withHeartbeats(work, onError)
   return {
     attemptDispatches: (group: GroupAttempt) => runActivity(() => attemptGroup(group)),
     finishDispatches: ({ dispatchIds, as }: { dispatchIds: string[]; as: 'exhausted' | 'cancelled' }) =>
-      runActivity(() =>
-        finishDispatches(
-          dispatchIds.map((id) => uuidOf('dsp', id)),
-          as,
-        ),
-      ),
+      runActivity(async () => {
+        const ids = dispatchIds.map((id) => uuidOf('dsp', id))
+        return finishDispatches(ids, as)
+      }),
     dispatchNext: ({ replayId }: { replayId: string }) =>
       runActivity(() => replays.dispatchNext(uuidOf('rpl', replayId))),
     cancelReplay: ({ replayId }: { replayId: string }) =>
       runActivity(async () => void (await replays.cancel(uuidOf('rpl', replayId)))),
     dropExpired: () => runActivity(dropExpired),
     verifyDue: () => runActivity(() => verifyDue(AbortSignal.any([cancellationSignal(), stopping]))),
+  }
+}
+
+/**
+ * Runs an activity with heartbeats. The full text of an error goes to the log only: it could quote what a history
+ * must not hold.
+ */
+async function withHeartbeats<T>(work: () => Promise<T>, onError: (error: unknown) => void): Promise<T> {
+  const beat = setInterval(heartbeat, HEARTBEAT_MS)
+  try {
+    return await work()
+  } catch (error) {
+    cancellationSignal().throwIfAborted()
+    onError(error)
+    const { message, type } = describeError(error)
+    throw ApplicationFailure.retryable(message, type)
+  } finally {
+    clearInterval(beat)
   }
 }
 

@@ -19,15 +19,6 @@ export function bucketStore(
   const keyOf = (name: string) => prefix + name
   const body = async (name: string) =>
     (await client.send(new GetObjectCommand({ Bucket: bucket, Key: keyOf(name) }))).Body!
-  async function withCopy<T>(use: (file: string) => Promise<T>): Promise<T> {
-    const file = join(temporary, `copy-${randomUUID()}`)
-    try {
-      return await use(file)
-    } finally {
-      await rm(file, { force: true })
-    }
-  }
-
   return {
     name: `s3://${bucket}/${prefix}`,
     async list(start = '') {
@@ -37,14 +28,14 @@ export function bucketStore(
       return names
     },
     put: (name, write) =>
-      withCopy(async (file) => {
+      withCopy(temporary, async (file) => {
         const written = await write(file)
         const params = { Bucket: bucket, Key: keyOf(name), Body: createReadStream(file) }
         await new Upload({ client, params }).done()
         return written
       }),
     read: (name, use) =>
-      withCopy(async (file) => {
+      withCopy(temporary, async (file) => {
         await pipeline((await body(name)) as Readable, createWriteStream(file))
         return use(file)
       }),
@@ -57,5 +48,14 @@ export function bucketStore(
       }
     },
     [Symbol.dispose]: () => client.destroy(),
+  }
+}
+
+async function withCopy<T>(temporary: string, use: (file: string) => Promise<T>): Promise<T> {
+  const file = join(temporary, `copy-${randomUUID()}`)
+  try {
+    return await use(file)
+  } finally {
+    await rm(file, { force: true })
   }
 }

@@ -67,34 +67,33 @@ export function createSealer(encryptionKeys: readonly EncryptionKey[]): Sealer {
       return sealWith(hash.digest().subarray(0, NONCE_BYTES), plaintext, place)
     },
 
-    open(sealed, place) {
-      const where = `${place.table}.${place.column} of ${place.id}`
-      const bytes = Buffer.from(sealed)
-      const headBytes = 2 + (bytes[1] ?? 0)
-      if (bytes[0] !== VERSION || bytes.length < headBytes + NONCE_BYTES + TAG_BYTES) {
-        throw new Error(`${where} is not a sealed value`)
-      }
-      const keyId = bytes.toString('utf8', 2, headBytes)
-      const key = openingKeys.get(keyId)
-      if (!key)
-        throw new UnknownKeyError(
-          `${where} is sealed with a key that ENCRYPTION_KEYS does not name: ${JSON.stringify(keyId)}`,
-        )
-      const nonce = bytes.subarray(headBytes, headBytes + NONCE_BYTES)
-      const body = headBytes + NONCE_BYTES
-      const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
-      decipher.setAAD(additionalData(bytes.subarray(0, headBytes), place))
-      decipher.setAuthTag(bytes.subarray(body, body + TAG_BYTES))
-      try {
-        return Buffer.concat([decipher.update(bytes.subarray(body + TAG_BYTES)), decipher.final()])
-      } catch {
-        throw new Error(
-          `${where} does not open: it was changed, moved from another row, or the key ${keyId} is another one`,
-        )
-      }
-    },
+    open: (sealed, place) => openWith(openingKeys, sealed, place),
 
     deriveKeys: (purpose) => [derive(first.key, purpose), ...others.map(({ key }) => derive(key, purpose))],
+  }
+}
+
+function openWith(openingKeys: ReadonlyMap<string, Buffer>, sealed: Uint8Array, place: SealedPlace): Buffer {
+  const where = `${place.table}.${place.column} of ${place.id}`
+  const bytes = Buffer.from(sealed)
+  const headBytes = 2 + (bytes[1] ?? 0)
+  if (bytes[0] !== VERSION || bytes.length < headBytes + NONCE_BYTES + TAG_BYTES) {
+    throw new Error(`${where} is not a sealed value`)
+  }
+  const keyId = bytes.toString('utf8', 2, headBytes)
+  const key = openingKeys.get(keyId)
+  const shownId = JSON.stringify(keyId)
+  if (!key) throw new UnknownKeyError(`${where} is sealed with a key that ENCRYPTION_KEYS does not name: ${shownId}`)
+  const nonce = bytes.subarray(headBytes, headBytes + NONCE_BYTES)
+  const body = headBytes + NONCE_BYTES
+  const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })
+  decipher.setAAD(additionalData(bytes.subarray(0, headBytes), place))
+  decipher.setAuthTag(bytes.subarray(body, body + TAG_BYTES))
+  try {
+    return Buffer.concat([decipher.update(bytes.subarray(body + TAG_BYTES)), decipher.final()])
+  } catch {
+    const why = `it was changed, moved from another row, or the key ${keyId} is another one`
+    throw new Error(`${where} does not open: ${why}`)
   }
 }
 

@@ -274,21 +274,12 @@ const PROVED_WITHIN_MS = 3_000
  * ends with could not be stored.
  */
 export function createClaim(db: Database): (claim: Claim) => Promise<ClaimResult> {
-  const commitWith = (statementFor: (rows: ClaimingSend[]) => string) =>
-    createCollector<ClaimingSend, RowResult>(
-      async (rows) => {
-        const results = await run<{ id: string; result: RowResult }>(db, statementFor(rows), [jsonArray(rows)])
-        const resultById = new Map(results.map(({ id, result }) => [id, result]))
-        return rows.map(({ id }) => resultById.get(id)!)
-      },
-      { load: db.load, note: db.noteBatch('claim'), groupOf: ({ accountId }) => accountId },
-    )
-  const commit = commitWith((rows) => {
+  const commit = createCommit(db, (rows) => {
     if (rows.every(({ isFree }) => isFree)) return CLAIM_FREE
     return rows.some(({ hasQuota }) => hasQuota) ? CLAIM_QUOTA : CLAIM
   })
   // Apart, because a retry that is taken fails the statement of all its rows.
-  const commitRetry = commitWith(() => CLAIM_RETRIES)
+  const commitRetry = createCommit(db, () => CLAIM_RETRIES)
   const checkHistory = createHistoryCheck(db)
   return async (claim) => {
     // The message would be sent, and its outcome could not be stored.
@@ -320,6 +311,17 @@ export function createClaim(db: Database): (claim: Claim) => Promise<ClaimResult
     if (result === 'quota_missing') throw new Error('the account has no row of the month in monthly_emails')
     return result
   }
+}
+
+function createCommit(db: Database, statementFor: (rows: ClaimingSend[]) => string) {
+  return createCollector<ClaimingSend, RowResult>(
+    async (rows) => {
+      const results = await run<{ id: string; result: RowResult }>(db, statementFor(rows), [jsonArray(rows)])
+      const resultById = new Map(results.map(({ id, result }) => [id, result]))
+      return rows.map(({ id }) => resultById.get(id)!)
+    },
+    { load: db.load, note: db.noteBatch('claim'), groupOf: ({ accountId }) => accountId },
+  )
 }
 
 function retriedOrThrow(error: unknown): 'retried' | 'key_taken' | 'locked' {

@@ -63,33 +63,18 @@ interface BreakerParts {
   onChange?(state: State): void
 }
 
-export function createBreaker({ db, limits, onChange }: BreakerParts): Breaker {
-  /** Reads the state, after the transition that is due. `waitUntilMs` is on the clock of `performance.now()`. */
-  async function readState(accountId: string, domain: string) {
-    const { openMinutes } = limits.breaker
-    const read = async () => one(await readStates(db, { accountId, domains: [domain], openMinutes }))
-    const reading = await read()
-    const transition = transitionOf(reading, limits.breaker)
-    if (transition) await changeState(db, { accountId, domain }, reading, transition)
-    if (transition) onChange?.(transition.state)
-    const current = transition ? await read() : reading
-    return { ...current, waitUntilMs: performance.now() + current.waitSeconds * 1_000 }
-  }
+export function createBreaker(parts: BreakerParts): Breaker {
+  const { db, limits } = parts
   const recentState = createReadCache({
-    read: (key) => stepInTime(db, readState(...(key.split(' ') as [string, string]))),
+    read: (key) => stepInTime(db, readState(parts, ...(key.split(' ') as [string, string]))),
     keepMs: CACHED_MS,
     missingMs: CACHED_MS,
     maxEntries: MAX_DOMAINS,
   })
   // The parts of a key are separated by a space, which neither an id nor a domain contains.
   const stateOf = (accountId: string, domain: string) => recentState(`${accountId} ${domain}`)
-
-  /** The public state of a reading. A transition that is due counts, even if it is not stored yet. */
-  const sendingState = (reading: BreakerReading): SendingState => {
-    const state = transitionOf(reading, limits.breaker)?.state ?? reading.state
-    if (state === 'closed') return isNearOpening(reading, limits.breaker) ? 'throttled' : 'active'
-    return state === 'open' ? 'paused' : 'throttled'
-  }
+  const readingsOf = (accountId: string, domains: readonly string[]) =>
+    readStates(db, { accountId, domains, openMinutes: limits.breaker.openMinutes })
 
   return {
     async admit(accountId, domain, copies) {
@@ -106,27 +91,46 @@ export function createBreaker({ db, limits, onChange }: BreakerParts): Breaker {
 
     async peek(accountId, domain) {
       const reading = await stateOf(accountId, domain)
-      const state = sendingState(reading)
+      const state = sendingState(reading, limits)
       // A half-open breaker refuses only while the current minute is used up; otherwise `waitUntilMs` is over.
       const isRefused = reading.state === 'open' || reading.waitUntilMs > performance.now()
       return isRefused ? { state, retryAfterSeconds: secondsUntil(reading.waitUntilMs) } : { state }
     },
 
     async states(accountId, domains) {
-      const readings = await readStates(db, { accountId, domains, openMinutes: limits.breaker.openMinutes })
-      return new Map(readings.map((reading) => [reading.domain, sendingState(reading)]))
+      const readings = await readingsOf(accountId, domains)
+      return new Map(readings.map((reading) => [reading.domain, sendingState(reading, limits)]))
     },
 
     async rates(accountId, domains) {
-      const readings = await readStates(db, { accountId, domains, openMinutes: limits.breaker.openMinutes })
-      return new Map(
-        readings.map((reading) => {
-          const { domain, copies, bounces, complaints } = reading
-          return [domain, { sending: sendingState(reading), emails: copies, bounces, complaints }]
-        }),
-      )
+      const readings = await readingsOf(accountId, domains)
+      return new Map(readings.map((reading) => [reading.domain, ratesOf(reading, limits)]))
     },
   }
+}
+
+/** Reads the state, after the transition that is due. `waitUntilMs` is on the clock of `performance.now()`. */
+async function readState({ db, limits, onChange }: BreakerParts, accountId: string, domain: string) {
+  const { openMinutes } = limits.breaker
+  const read = async () => one(await readStates(db, { accountId, domains: [domain], openMinutes }))
+  const reading = await read()
+  const transition = transitionOf(reading, limits.breaker)
+  if (transition) await changeState(db, { accountId, domain }, reading, transition)
+  if (transition) onChange?.(transition.state)
+  const current = transition ? await read() : reading
+  return { ...current, waitUntilMs: performance.now() + current.waitSeconds * 1_000 }
+}
+
+/** The public state of a reading. A transition that is due counts, even if it is not stored yet. */
+function sendingState(reading: BreakerReading, { breaker }: BreakerParts['limits']): SendingState {
+  const state = transitionOf(reading, breaker)?.state ?? reading.state
+  if (state === 'closed') return isNearOpening(reading, breaker) ? 'throttled' : 'active'
+  return state === 'open' ? 'paused' : 'throttled'
+}
+
+function ratesOf(reading: BreakerReading, limits: BreakerParts['limits']): Rates {
+  const { copies: emails, bounces, complaints } = reading
+  return { sending: sendingState(reading, limits), emails, bounces, complaints }
 }
 
 function secondsUntil(timeMs: number): number {

@@ -68,53 +68,60 @@ export interface AddressStanding {
  */
 export type FindStandings = (refused: Refused) => Promise<Map<string, AddressStanding>>
 
-export function createStandings({ db, clock }: { db: Database; clock: DatabaseClock }): FindStandings {
-  async function historyOf({ accountId, tenantId, messageId, kinds }: Refused, nowMs: number) {
-    const stored = await run<Refusal & { email: string }>(db, REFUSALS, [
-      accountId,
-      tenantId ?? '',
-      JSON.stringify([...kinds.keys()]),
-    ])
-    const refusalsOf = Map.groupBy(stored, ({ email }) => email)
-    const lastDelivered = new Map<string, number>()
-    const range = { from: oldestKeptId(clock), below: firstIdAt(nowMs + 1_000) }
-    await newestRows(range, kinds.size, async ({ from, below }) => {
-      const unproven = [...kinds.keys()].filter((address) => !lastDelivered.has(address))
-      const parameters = [accountId, JSON.stringify(unproven), from, below, messageId]
-      const found = await run<{ email: string; eventId: string }>(db, LAST_DELIVERIES, parameters, UNPREPARED)
-      for (const { email, eventId } of found) lastDelivered.set(email, timeOfId(eventId))
-      return found
-    })
-    return (address: string): AddressHistory => ({
-      refusals: refusalsOf.get(address) ?? [],
-      lastDeliveredMs: lastDelivered.get(address),
-    })
-  }
+interface StandingsParts {
+  db: Database
+  clock: DatabaseClock
+}
 
-  async function find(refused: Refused): Promise<Map<string, AddressStanding>> {
-    const nowMs = clock.now()
-    const [history, bad] = await Promise.all([historyOf(refused, nowMs), run<{ provider: string }>(db, BAD_PROVIDERS)])
-    const standings = Array.from(refused.kinds, ([address, kind]) => {
-      const known = history(address)
-      const isBadHour = bad.some(({ provider }) => provider === refused.providers?.get(address))
-      const due = dueEntry(kind, known, nowMs, isBadHour)
-      return [address, { due, lastDeliveredMs: known.lastDeliveredMs }] as const
-    })
-    return new Map(standings)
-  }
-
+export function createStandings(parts: StandingsParts): FindStandings {
   return async (refused) => {
     if (refused.kinds.size === 0) return new Map()
     const untilMs = performance.now() + AT_MOST_MS
     const release = await slots.acquire({ accountId: refused.accountId, untilMs })
     try {
-      return release ? await inTime(find(refused), untilMs - performance.now()) : new Map()
+      return release ? await inTime(find(parts, refused), untilMs - performance.now()) : new Map()
     } catch {
       return new Map()
     } finally {
       release?.()
     }
   }
+}
+
+async function historyOf(
+  { db, clock }: StandingsParts,
+  { accountId, tenantId, messageId, kinds }: Refused,
+  nowMs: number,
+) {
+  const refused = [accountId, tenantId ?? '', JSON.stringify([...kinds.keys()])]
+  const stored = await run<Refusal & { email: string }>(db, REFUSALS, refused)
+  const refusalsOf = Map.groupBy(stored, ({ email }) => email)
+  const lastDelivered = new Map<string, number>()
+  const range = { from: oldestKeptId(clock), below: firstIdAt(nowMs + 1_000) }
+  await newestRows(range, kinds.size, async ({ from, below }) => {
+    const unproven = [...kinds.keys()].filter((address) => !lastDelivered.has(address))
+    const parameters = [accountId, JSON.stringify(unproven), from, below, messageId]
+    const found = await run<{ email: string; eventId: string }>(db, LAST_DELIVERIES, parameters, UNPREPARED)
+    for (const { email, eventId } of found) lastDelivered.set(email, timeOfId(eventId))
+    return found
+  })
+  return (address: string): AddressHistory => ({
+    refusals: refusalsOf.get(address) ?? [],
+    lastDeliveredMs: lastDelivered.get(address),
+  })
+}
+
+async function find(parts: StandingsParts, refused: Refused): Promise<Map<string, AddressStanding>> {
+  const nowMs = parts.clock.now()
+  const reading = historyOf(parts, refused, nowMs)
+  const [history, bad] = await Promise.all([reading, run<{ provider: string }>(parts.db, BAD_PROVIDERS)])
+  const standings = Array.from(refused.kinds, ([address, kind]) => {
+    const known = history(address)
+    const isBadHour = bad.some(({ provider }) => provider === refused.providers?.get(address))
+    const due = dueEntry(kind, known, nowMs, isBadHour)
+    return [address, { due, lastDeliveredMs: known.lastDeliveredMs }] as const
+  })
+  return new Map(standings)
 }
 
 /** History is partitioned by day, and only a plan for these ids leaves out the other days. */

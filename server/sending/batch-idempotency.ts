@@ -71,8 +71,6 @@ interface BatchRow {
 export function createBatchIdempotency(db: Database, sendLeaseMs: number): BatchIdempotency {
   const leaseMs = CALL_TIMES.batchStartMs + sendLeaseMs
   const { share, idle } = createSharing<SendBatchResponse>(leaseMs)
-  const runInTime = <Row extends object>(statement: string, parameters: (string | number | Uint8Array)[]) =>
-    stepInTime(db, run<Row>(db, statement, parameters))
 
   /** Serves the first batch with this key in this process. Other processes may serve one with it too. */
   async function respondFirst(
@@ -81,49 +79,53 @@ export function createBatchIdempotency(db: Database, sendLeaseMs: number): Batch
     untilMs: number,
   ): Promise<FirstResponse<SendBatchResponse>> {
     for (const pause = createPauses(untilMs); ; await pause()) {
-      const [batch] = await runInTime<BatchRow>(FIND_BATCH, keyColumns(key))
+      const [batch] = await runInTime<BatchRow>(db, FIND_BATCH, keyColumns(key))
       if (batch?.answer) {
         const response = fromBinary(SendBatchResponseSchema, batch.answer)
         return { response, replayed: true, requestHash: batch.requestHash }
       }
       if (batch?.isRunning) continue
       if (key.refusal) throw key.refusal
-      const first = await claimAndSend(key, send)
+      const first = await claimAndSend(db, key, leaseMs, send)
       if (first) return first
     }
-  }
-
-  /**
-   * Claims the key, runs `send` and stores its response. Returns undefined when another process claims the key first.
-   */
-  async function claimAndSend(
-    key: BatchKey,
-    send: () => Promise<BatchRun>,
-  ): Promise<FirstResponse<SendBatchResponse> | undefined> {
-    const claimId = randomUUID()
-    // If this statement fails, the lease expires on its own.
-    const release = () => runInTime(RELEASE_BATCH, [...keyColumns(key), claimId]).catch(() => {})
-    const releaseAndThrow = async (error: unknown) => {
-      await release()
-      throw error
-    }
-    const row = [...keyColumns(key), key.requestHash, claimId, leaseMs, keysOfItems(key)]
-    const [batch] = await runInTime<Pick<BatchRow, 'requestHash'>>(CLAIM_BATCH, row).catch(releaseAndThrow)
-    if (!batch) return undefined
-    const { response, isFinal } = await send().catch(releaseAndThrow)
-    // If either statement fails, this response is still correct: each message's own response is stored.
-    if (!isFinal) await release()
-    else {
-      const answer = toBinary(SendBatchResponseSchema, response)
-      await runInTime(STORE_BATCH_RESPONSE, [...keyColumns(key), claimId, answer]).catch(release)
-    }
-    return { response, replayed: false, requestHash: batch.requestHash }
   }
 
   return {
     once: (key, send) => share(key, (untilMs) => respondFirst(key, send, untilMs)),
     idle,
   }
+}
+
+function runInTime<Row extends object>(db: Database, statement: string, parameters: (string | number | Uint8Array)[]) {
+  return stepInTime(db, run<Row>(db, statement, parameters))
+}
+
+/** Claims the key, runs `send` and stores its response. Returns undefined when another process claims the key first. */
+async function claimAndSend(
+  db: Database,
+  key: BatchKey,
+  leaseMs: number,
+  send: () => Promise<BatchRun>,
+): Promise<FirstResponse<SendBatchResponse> | undefined> {
+  const claimId = randomUUID()
+  // If this statement fails, the lease expires on its own.
+  const release = () => runInTime(db, RELEASE_BATCH, [...keyColumns(key), claimId]).catch(() => {})
+  const releaseAndThrow = async (error: unknown) => {
+    await release()
+    throw error
+  }
+  const row = [...keyColumns(key), key.requestHash, claimId, leaseMs, keysOfItems(key)]
+  const [batch] = await runInTime<Pick<BatchRow, 'requestHash'>>(db, CLAIM_BATCH, row).catch(releaseAndThrow)
+  if (!batch) return undefined
+  const { response, isFinal } = await send().catch(releaseAndThrow)
+  // If either statement fails, this response is still correct: each message's own response is stored.
+  if (!isFinal) await release()
+  else {
+    const answer = toBinary(SendBatchResponseSchema, response)
+    await runInTime(db, STORE_BATCH_RESPONSE, [...keyColumns(key), claimId, answer]).catch(release)
+  }
+  return { response, replayed: false, requestHash: batch.requestHash }
 }
 
 const keyColumns = ({ accountId, scope, key }: BatchKey) => [accountId, scope, key]

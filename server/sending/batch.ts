@@ -80,15 +80,15 @@ export interface BatchParts {
  * OutcomeUnknown when one of them does: anything in its place would be taken for its outcome, and an error would say
  * that it is safe to retry.
  */
-export function createBatch({ send, idempotency, stopping, startMs = CALL_TIMES.batchStartMs }: BatchParts): SendBatch {
-  return async function sendBatch(emails, options) {
-    const untilMs = performance.now() + startMs
+export function createBatch(parts: BatchParts): SendBatch {
+  const { startMs = CALL_TIMES.batchStartMs } = parts
+  return async (emails, options) => {
+    const within = { ...options, startMs, untilMs: performance.now() + startMs }
     const outcomes: (MessageResult | OutcomeUnknown)[] = []
     const queue = emails.entries()
     async function sendFromQueue(): Promise<void> {
-      for (const [index, email] of queue) {
-        outcomes[index] = await sendOne(email, index, { ...options, untilMs }).catch((error) => failureOf(index, error))
-      }
+      for (const [index, email] of queue)
+        outcomes[index] = await sendOne(parts, email, index, within).catch((error) => failureOf(index, error))
     }
     await Promise.all(Array.from({ length: CONCURRENT_MESSAGES }, sendFromQueue))
 
@@ -105,38 +105,39 @@ export function createBatch({ send, idempotency, stopping, startMs = CALL_TIMES.
       refused,
     }
   }
+}
 
-  async function sendOne(
-    email: BatchItem,
-    index: number,
-    options: BatchOptions & { untilMs: number },
-  ): Promise<MessageResult> {
-    const faults = options.faults.get(index)
-    if (faults) throw failFields('invalid_payload', faults)
-    const { $typeName: _, ...fields } = email
-    const request = create(SendRequestSchema, fields)
-    const key = keyOf(email, request, index, options)
+async function sendOne(
+  { send, idempotency, stopping }: BatchParts,
+  email: BatchItem,
+  index: number,
+  options: BatchOptions & { startMs: number; untilMs: number },
+): Promise<MessageResult> {
+  const faults = options.faults.get(index)
+  if (faults) throw failFields('invalid_payload', faults)
+  const { $typeName: _, ...fields } = email
+  const request = create(SendRequestSchema, fields)
+  const key = keyOf(email, request, index, options)
 
-    const { accountId, sandbox, signal, untilMs, trace } = options
-    const checkStart = () => {
-      if (stopping.aborted) throw notStarted('this server is shutting down')
-      if (signal.aborted) throw notStarted('the caller left')
-      if (performance.now() >= untilMs) throw notStarted(`the ${startMs / 1_000} s of its batch were over`)
-    }
-    checkStart()
-
-    // One span for each message: the steps of a thousand sends would be too many spans for one trace.
-    const sendUntil = (until: AbortSignal) =>
-      step(trace, 'send', async (span = trace) => {
-        const message = await readRequest(request, { accountId })
-        checkStart()
-        const options = { accountId, sandbox, inBatch: true, key, signal: until }
-        return send(message, { ...options, trace: passedOn(span?.traceparent) })
-      })
-    if (!key) return resultOf(index, (await sendUntil(signal))!)
-    const { response, mismatch } = await idempotency.once(key, () => sendUntil(NEVER))
-    return { ...resultOf(index, response), mismatch }
+  const { accountId, sandbox, signal, startMs, untilMs, trace } = options
+  const checkStart = () => {
+    if (stopping.aborted) throw notStarted('this server is shutting down')
+    if (signal.aborted) throw notStarted('the caller left')
+    if (performance.now() >= untilMs) throw notStarted(`the ${startMs / 1_000} s of its batch were over`)
   }
+  checkStart()
+
+  // One span for each message: the steps of a thousand sends would be too many spans for one trace.
+  const sendUntil = (until: AbortSignal) =>
+    step(trace, 'send', async (span = trace) => {
+      const message = await readRequest(request, { accountId })
+      checkStart()
+      const options = { accountId, sandbox, inBatch: true, key, signal: until }
+      return send(message, { ...options, trace: passedOn(span?.traceparent) })
+    })
+  if (!key) return resultOf(index, (await sendUntil(signal))!)
+  const { response, mismatch } = await idempotency.once(key, () => sendUntil(NEVER))
+  return { ...resultOf(index, response), mismatch }
 }
 
 /**

@@ -28,12 +28,6 @@ export interface RefusedSend {
   parties?: { sender?: string; recipients: string[] }
 }
 
-export interface RefusedSends {
-  note(refused: RefusedSend): void
-  /** Writes what is left. */
-  stop(): Promise<void>
-}
-
 const EVERY_MS = 1_000
 const WRITE_MS = 5_000
 const MINUTE_MS = 60_000
@@ -52,63 +46,68 @@ interface Row extends ReturnType<typeof storedForm> {
   next_second: string
 }
 
-export function createRefusedSends(
-  { db, clock }: { db: Database; clock: DatabaseClock },
-  report: (error: unknown) => void,
-): RefusedSends {
-  let rows = new Map<string, Row>()
-  let unstored = new Map<string, number>()
-  let minute = 0
+export class RefusedSends {
+  readonly #parts: { db: Database; clock: DatabaseClock }
+  readonly #report: (error: unknown) => void
+  readonly #writing: { stop(): void }
+  #rows = new Map<string, Row>()
+  #unstored = new Map<string, number>()
+  #minute = 0
   /** The digests of the different refusals of each account in this minute. */
-  let seen = new Map<string, Set<string>>()
+  #seen = new Map<string, Set<string>>()
 
-  function note(refused: RefusedSend): void {
-    const now = clock.now()
-    if (minute !== minuteOf(now)) {
-      minute = minuteOf(now)
-      seen = new Map()
+  constructor(parts: { db: Database; clock: DatabaseClock }, report: (error: unknown) => void) {
+    this.#parts = parts
+    this.#report = report
+    this.#writing = runEvery(EVERY_MS, () => this.#write(), report)
+  }
+
+  note(refused: RefusedSend): void {
+    const now = this.#parts.clock.now()
+    if (this.#minute !== minuteOf(now)) {
+      this.#minute = minuteOf(now)
+      this.#seen = new Map()
     }
     const form = storedForm(refused)
     const { request_id: _, ...same } = form
     const digest = createHash('sha256').update(JSON.stringify(same)).digest('base64url')
-    const row = rows.get(digest)
+    const row = this.#rows.get(digest)
     if (row) row.count++
-    else if (rows.size < MOST.second && isAmongFirst(refused.accountId, digest))
-      rows.set(digest, rowOf(form, digest, now))
-    else drop(refused.accountId, 1)
+    else if (this.#rows.size < MOST.second && this.#isAmongFirst(refused.accountId, digest))
+      this.#rows.set(digest, rowOf(form, digest, now))
+    else this.#drop(refused.accountId, 1)
+  }
+
+  /** Writes what is left. */
+  async stop(): Promise<void> {
+    this.#writing.stop()
+    await this.#write().catch(this.#report)
   }
 
   /** Keeps one account from filling the memory that all share. */
-  function isAmongFirst(accountId: string, digest: string): boolean {
-    const digests = seen.get(accountId) ?? new Set()
-    seen.set(accountId, digests)
+  #isAmongFirst(accountId: string, digest: string): boolean {
+    const digests = this.#seen.get(accountId) ?? new Set()
+    this.#seen.set(accountId, digests)
     return digests.has(digest) || (digests.size < MOST.minute && digests.add(digest).size > 0)
   }
 
-  const drop = (accountId: string, sends: number) => unstored.set(accountId, (unstored.get(accountId) ?? 0) + sends)
-
-  async function write(): Promise<void> {
-    if (rows.size + unstored.size === 0) return
-    const written = [...rows.values()]
-    const dropped = [...unstored]
-    rows = new Map()
-    unstored = new Map()
-    try {
-      await inTime(store(db, written, dropped), WRITE_MS)
-    } catch (error) {
-      for (const { account_id } of written) drop(account_id, 1)
-      for (const [accountId, sends] of dropped) drop(accountId, sends)
-      throw error
-    }
+  #drop(accountId: string, sends: number): void {
+    this.#unstored.set(accountId, (this.#unstored.get(accountId) ?? 0) + sends)
   }
 
-  const writing = runEvery(EVERY_MS, write, report)
-  return {
-    note,
-    async stop() {
-      writing.stop()
-      await write().catch(report)
-    },
+  async #write(): Promise<void> {
+    if (this.#rows.size + this.#unstored.size === 0) return
+    const written = [...this.#rows.values()]
+    const dropped = [...this.#unstored]
+    this.#rows = new Map()
+    this.#unstored = new Map()
+    try {
+      await inTime(store(this.#parts.db, written, dropped), WRITE_MS)
+    } catch (error) {
+      for (const { account_id } of written) this.#drop(account_id, 1)
+      for (const [accountId, sends] of dropped) this.#drop(accountId, sends)
+      throw error
+    }
   }
 }
 

@@ -17,7 +17,7 @@ interface DoorParts {
   identify(visitor: Visitor): Promise<StoredKey | undefined>
   gate: KeyGate
   submit: ReturnType<typeof createSubmit>
-  refusedSends: RefusedSends
+  refusedSends: Pick<RefusedSends, 'note'>
   log: Logger
   /** Returns the keyed hash of an address, for the log. */
   hashAddress(address: string): string

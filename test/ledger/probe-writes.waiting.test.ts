@@ -139,7 +139,7 @@ test('two failures in a row change the state, and one success changes it back', 
   expect(changes).toMatchObject([{ code: '42501' }])
   // Nothing has been recorded for 3 s: a probe proves that it can be again.
   db.recording.begin('record')
-  await expect.poll(db.recording.waitingMs).toBeGreaterThan(2_900)
+  await expect.poll(() => db.recording.waitingMs()).toBeGreaterThan(2_900)
   await admin.unsafe(`grant insert on messages to ${role}`)
   await expect.poll(probe.state).toBe('ok')
   expect(changes.at(-1)).toBe(undefined)

@@ -20,7 +20,7 @@ interface EndedCall {
 const SENDS: readonly (DescMethod | undefined)[] = [EmailService.method.send, EmailService.method.sendBatch]
 
 /** Notes a call that ended with an error in the place of an email. Dry runs are not noted. */
-export function noteRefusedCall(refusedSends: RefusedSends, call: EndedCall): void {
+export function noteRefusedCall(refusedSends: Pick<RefusedSends, 'note'>, call: EndedCall): void {
   const { id, protocol, method, values, raw, error } = call
   const caller = values.get(callerKey)
   if (!error || !caller?.accountId || caller.test || !SENDS.includes(method)) return

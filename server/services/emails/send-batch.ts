@@ -12,7 +12,7 @@ import { isDryRun, readKey, replayHeaders } from './send-headers.ts'
 export interface BatchMethodParts {
   sendBatch: SendBatch
   batchIdempotency: BatchIdempotency
-  refusedSends: RefusedSends
+  refusedSends: Pick<RefusedSends, 'note'>
 }
 
 export function createSendBatch({

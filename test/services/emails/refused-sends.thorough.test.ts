@@ -10,7 +10,7 @@ import { accounts, breakers, refusedSends, unstoredRefusedSends } from '../../..
 import { createAccount } from '../../../server/directory/accounts.ts'
 import { fail } from '../../../server/errors.ts'
 import { BREAKER_REFUSED } from '../../../server/reputation/breaker.ts'
-import { createRefusedSends, MOST } from '../../../server/sending/refused-sends.ts'
+import { MOST, RefusedSends } from '../../../server/sending/refused-sends.ts'
 import { eventually } from '../../harness/eventually.ts'
 import { startApi } from '../api.ts'
 
@@ -201,7 +201,7 @@ test('what the breaker of a domain refuses is listed by that sentence', async ()
 test('processes together store 60 an account and minute and 100 a second, and count the others', async () => {
   const { db, clock } = api.world
   const frozen = { ...clock, now: () => 1_900_000_000_000 }
-  const writers = [0, 1].map(() => createRefusedSends({ db, clock: frozen }, (error) => expect.unreachable(`${error}`)))
+  const writers = [0, 1].map(() => new RefusedSends({ db, clock: frozen }, (error) => expect.unreachable(`${error}`)))
   const accounts = await Promise.all([0, 1, 2].map((i) => createAccount(db, clock, `Flood ${i}`)))
   for (let i = 0; i < 80; i++) {
     for (const [at, { id: accountId }] of accounts.entries()) {
@@ -228,7 +228,7 @@ test('what the database does not take is counted when it takes anything again', 
   const { db, clock } = api.world
   const account = await createAccount(db, clock, 'Refused rows')
   const reports: unknown[] = []
-  const writer = createRefusedSends({ db, clock }, (error) => reports.push(error))
+  const writer = new RefusedSends({ db, clock }, (error) => reports.push(error))
   const note = () =>
     writer.note({ accountId: account.id, requestId: 'r', protocol: 'rest', error: fail('invalid_payload', 'no') })
   await db.$client.unsafe('alter table refused_sends rename to away')

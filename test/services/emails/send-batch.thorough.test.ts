@@ -427,7 +427,7 @@ test('the line of a batch in the log has counts and no address', async () => {
   const sendBatch = createSendBatch({
     sendBatch: createBatch({ send, idempotency, stopping: new AbortController().signal }),
     batchIdempotency: createBatchIdempotency(api.world.db, leaseOf(30_000)),
-    refusedSends: { note() {}, stop: async () => {} },
+    refusedSends: { note() {} },
   })
   const emails = ['ann@example.net', 'mailbox_full@simulator.test', 'nobody'].map((to) => ({ ...item(), to: [to] }))
   await sendBatch(create(SendBatchRequestSchema, { emails }), context)
