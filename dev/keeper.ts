@@ -37,8 +37,8 @@ export interface Run {
 /** Runs a command under a keeper until it ends. Resolves to whether it succeeded; throws when `signal` killed it. */
 export async function runKept(command: string[], { signal, remove, cwd, env, onStderr }: Run): Promise<boolean> {
   signal.throwIfAborted()
-  const [file, ...args] = keeping(command, { signal: 'KILL', remove })
-  const keeper = spawn(file!, args, { cwd, env, detached: true, stdio: ['pipe', 'ignore', 'pipe'] })
+  const [file = '', ...args] = keeping(command, { signal: 'KILL', remove })
+  const keeper = spawn(file, args, { cwd, env, detached: true, stdio: ['pipe', 'ignore', 'pipe'] })
   const end = () => keeper.stdin.end()
   signal.addEventListener('abort', end)
   keeper.stderr.setEncoding('utf8').on('data', onStderr ?? (() => {}))
@@ -52,7 +52,7 @@ export async function runKept(command: string[], { signal, remove, cwd, env, onS
 export async function stopKept(keeper: ChildProcess, withinMs: number): Promise<void> {
   if (keeper.exitCode !== null || keeper.signalCode !== null) return
   const exit = once(keeper, 'exit')
-  keeper.stdin!.end()
+  keeper.stdin?.end()
   const timer = setTimeout(() => process.kill(-keeper.pid!, 'SIGKILL'), withinMs)
   await exit
   clearTimeout(timer)

@@ -13,13 +13,13 @@ interface WithLog {
  * descriptor.
  */
 export async function spawnWithLog(
-  [file, ...args]: string[],
+  [file = '', ...args]: string[],
   logFile: string,
   stdio: (log: number) => StdioOptions,
   options: SpawnOptions = {},
 ): Promise<WithLog> {
   const log = await open(logFile, 'w', 0o600)
-  const child = spawn(file!, args, { ...options, detached: true, stdio: stdio(log.fd) })
+  const child = spawn(file, args, { ...options, detached: true, stdio: stdio(log.fd) })
   const gone = once(child, 'exit') as WithLog['gone']
   await log.close()
   return { child, gone }

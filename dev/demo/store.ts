@@ -117,9 +117,9 @@ function sendOf(
   const unknown = [...refusedAddresses(outcomes).kinds].filter(([, kind]) => kind === 'unknown')
   const standings = new Map(unknown.map(([address, kind]) => [address, { due: { kind, days: null } }]))
   const ending = endingRow(outcomes, content, standings)
-  for (const [i, { entry: isDue }] of ending.outcomes.entries()) {
+  for (const [i, recipient] of recipients.entries()) {
     const entry = { sinceMs: endedAtMs, cause: SuppressionReason.BOUNCE, isOfTenant: tenantId !== undefined }
-    if (isDue) suppressed.set(keyOf(recipients[i]!, tenantId), entry)
+    if (ending.outcomes[i]?.entry) suppressed.set(keyOf(recipient, tenantId), entry)
   }
   const row = { ...sendRow(claim), ...ending, sandbox, checks: sandbox ? PASSED : undefined }
   stored.messages++
@@ -219,14 +219,13 @@ function attemptsOf(
 /** The ends of attempts. Those of an hour and a number share a statement: a dispatch is in one row of it. */
 function attemptSteps({ accountId }: DemoAccount, attempts: readonly StoredAttempt[]): TimedStatement[] {
   const hourOf = ({ startedAtMs }: Attempt) => Math.floor(startedAtMs / HOUR_MS)
-  const groups = Map.groupBy(attempts, (attempt) => `${attempt.number} ${hourOf(attempt)}`)
-  return [...groups.values()]
-    .sort(([a], [b]) => a!.number - b!.number)
-    .map((group) => ({
-      atMs: Math.max(...group.map(({ startedAtMs, durationMs }) => startedAtMs + durationMs)),
-      statement: END,
-      parameters: [JSON.stringify(group.map((attempt) => attemptRow(accountId, attempt)))],
-    }))
+  const sorted = attempts.toSorted((a, b) => a.number - b.number)
+  const groups = Map.groupBy(sorted, (attempt) => `${attempt.number} ${hourOf(attempt)}`)
+  return Array.from(groups.values(), (group) => ({
+    atMs: Math.max(...group.map(({ startedAtMs, durationMs }) => startedAtMs + durationMs)),
+    statement: END,
+    parameters: [JSON.stringify(group.map((attempt) => attemptRow(accountId, attempt)))],
+  }))
 }
 
 function attemptRow(

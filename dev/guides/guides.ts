@@ -22,7 +22,8 @@ export function readGuides(): Guide[] {
   ]).toSorted()
   return files.map((file) => {
     const text = readFileSync(file, 'utf8')
-    return { file, path: pathOf(file), title: text.match(/^# (.*)$/m)![1]!.replaceAll('`', ''), text }
+    const [, title = file] = text.match(/^# (.*)$/m) ?? []
+    return { file, path: pathOf(file), title: title.replaceAll('`', ''), text }
   })
 }
 

@@ -55,16 +55,14 @@ export function referenceGuides(document: Document): Guide[] {
   const tags = document.tags as { name: string; description: string }[]
   const calls = Map.groupBy(callsOf(document), ({ operation }) => operation.tags[0])
   const pages = tags.map(({ name, description }) => {
-    const texts = calls.get(name)!.map((call) => callText(call, document))
+    const texts = (calls.get(name) ?? []).map((call) => callText(call, document))
     return guide(name.toLowerCase(), name, [description, ...texts])
   })
   const list = tags.map(({ name }) => {
-    const rows = calls
-      .get(name)!
-      .map(({ request, operation: { summary } }) => [
-        request ? code(request) : 'a webhook',
-        `[${summary}](${name.toLowerCase()}.md#${anchorOf(summary)})`,
-      ])
+    const rows = (calls.get(name) ?? []).map(({ request, operation: { summary } }) => [
+      request ? code(request) : 'a webhook',
+      `[${summary}](${name.toLowerCase()}.md#${anchorOf(summary)})`,
+    ])
     return `## ${name}\n\n${table(['Request', 'What it does'], rows)}`
   })
   const { description } = document.info as { description: string }
@@ -101,7 +99,7 @@ function callText({ request, operation }: DescribedCall, document: Document): st
   const { summary, description, parameters = [], requestBody, responses } = operation
   const known = document.components.parameters as unknown as Record<string, ParameterObject>
   const given = parameters.map((parameter) => (parameter.$ref ? known[nameOf(parameter.$ref)]! : parameter))
-  const [success] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? []
+  const [, success] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? []
   const errors = Object.entries(responses).filter(([status]) => !status.startsWith('2'))
   return [
     `## ${summary}`,
@@ -114,7 +112,7 @@ function callText({ request, operation }: DescribedCall, document: Document): st
       )}`,
     requestBody && `**Body**\n\n${bodyText(requestBody, document)}`,
     ...samplesOf(operation),
-    request && success && `**Response**\n\n${bodyText(responses[success]!, document)}`,
+    request && success && `**Response**\n\n${bodyText(success, document)}`,
     request &&
       errors.length > 0 &&
       table(

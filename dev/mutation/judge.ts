@@ -55,33 +55,82 @@ interface Judge {
 }
 
 export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<MutantJudgement[]> {
-  const { workers, minutes, progress } = judge
+  const { minutes, progress } = judge
   const imports = importsOf(judge.root)
   const baselines = await measure(judge, [...dependentsOf(imports, judge.code)])
-  const [quick, slow] = [true, false].map((isQuick) =>
-    baselines.filter(({ durationMs }) => durationMs <= QUICK_MS === isQuick),
-  ) as [Baseline[], Baseline[]]
+  const quick = baselines.filter(({ durationMs }) => durationMs <= QUICK_MS)
+  const slow = baselines.filter(({ durationMs }) => durationMs > QUICK_MS)
+  const court = new Court(judge, imports, baselines)
+  const judged = [...(await court.judgeAll(mutants, quick, 'quick', slow.length > 0 ? minutes / 2 : minutes)).values()]
+  const survivors = judged.filter(isSurvivor)
+  if (slow.length === 0 || survivors.length === 0) return judged
+  progress(`the survivors meet ${slow.length} slow test files`)
+  const again = await court.judgeAll(survivors, slow, 'slow', minutes / 2)
+  return judged.map((judgement) => {
+    if (!isSurvivor(judgement)) return judgement
+    const second = again.get(judgement)
+    if (!second) return { ...judgement, isOpen: true }
+    return { ...second, isReached: second.isReached || judgement.isReached, isLate: !isSurvivor(second) }
+  })
+}
 
-  const records = new Map<string, { kills: number; spentMs: number }>()
-  /** What a test has done to the mutants of a file: the one that kills most of them in the least time comes first. */
-  function recordOf({ test, durationMs }: Baseline, { file }: Mutant) {
-    const key = `${test} ${file}`
-    const record = records.get(key) ?? { kills: 1, spentMs: durationMs }
-    records.set(key, record)
-    return record
+class Court {
+  readonly #judge: Judge
+  readonly #imports: ReturnType<typeof importsOf>
+  readonly #baselines: Baseline[]
+  readonly #records = new Map<string, { kills: number; spentMs: number }>()
+
+  constructor(judge: Judge, imports: ReturnType<typeof importsOf>, baselines: Baseline[]) {
+    this.#judge = judge
+    this.#imports = imports
+    this.#baselines = baselines
   }
 
-  async function judgeOne(runs: TestRuns, mutant: Mutant, tests: Baseline[]): Promise<MutantJudgement> {
-    const files = [...dependentsOf(imports, [mutant.file])]
+  /** Judges mutants by these tests for as long as the time lasts. */
+  async judgeAll(mutants: Mutant[], tests: Baseline[], speed: 'quick' | 'slow', minutes: number) {
+    const { workers, progress } = this.#judge
+    const deadline = AbortSignal.timeout(minutes * 60_000)
+    const judged = new Map<Mutant, MutantJudgement>()
+    let next = 0
+    const work = async (runs: TestRuns) => {
+      while (next < mutants.length && !deadline.aborted) {
+        const batch = mutants.slice(next, next + BATCH[speed])
+        next += BATCH[speed]
+        for (const [mutant, judgement] of await this.#judgeBatch(runs, batch, tests, deadline))
+          judged.set(mutant, judgement)
+        const survived = [...judged.values()].filter(isSurvivor).length
+        progress(`${judged.size} of ${mutants.length} mutants, ${survived} survived`)
+      }
+    }
+    await Promise.all(workers.slice(0, WORKERS[speed]).map(work))
+    return judged
+  }
+
+  async #judgeBatch(runs: TestRuns, batch: Mutant[], tests: Baseline[], deadline: AbortSignal) {
+    const judgements = new Map<Mutant, MutantJudgement>()
+    await runs.freshWorker()
+    for (const mutant of batch) if (!deadline.aborted) judgements.set(mutant, await this.#judgeOne(runs, mutant, tests))
+    if (await this.#areBelievable(runs, [...judgements.values()])) return judgements
+    this.#judge.progress('a test fails without a mutant: each mutant of this batch runs again, in a process of its own')
+    for (const [mutant, { verdict }] of judgements) {
+      if (verdict !== 'killed') continue
+      await runs.freshWorker()
+      judgements.set(mutant, await this.#judgeOne(runs, mutant, tests))
+    }
+    return judgements
+  }
+
+  async #judgeOne(runs: TestRuns, mutant: Mutant, tests: Baseline[]): Promise<MutantJudgement> {
+    const files = [...dependentsOf(this.#imports, [mutant.file])]
     const worth = (baseline: Baseline) => {
-      const { kills, spentMs } = recordOf(baseline, mutant)
+      const { kills, spentMs } = this.#recordOf(baseline, mutant)
       return kills / spentMs
     }
     const reaching = tests.filter((baseline) => reaches(baseline, mutant, files)).sort((a, b) => worth(b) - worth(a))
     const mutated = { file: mutant.file, text: mutate(readFileSync(mutant.file, 'utf8'), mutant) }
     for (const baseline of reaching) {
       const { verdict, error, durationMs } = await runWithin(runs, baseline, { files, mutated })
-      const record = recordOf(baseline, mutant)
+      const record = this.#recordOf(baseline, mutant)
       record.spentMs += durationMs
       if (verdict === 'passed') continue
       if (verdict === 'timed out') return { ...mutant, verdict, by: baseline.test, isReached: true }
@@ -91,79 +140,42 @@ export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<Mut
     return { ...mutant, verdict: 'survived', isReached: reaching.length > 0 }
   }
 
-  /**
-   * Runs a test with a mutant. A time-out counts when the test without the mutant is in time right after it. When it is
-   * not, the machine has become slower: the test gets a new limit.
-   */
-  async function runWithin(
-    runs: TestRuns,
-    baseline: Baseline,
-    load: Pick<Load, 'files' | 'mutated'>,
-  ): Promise<TestRun> {
-    for (;;) {
-      const limitMs = limitOf(baseline)
-      const run = await runs.run(baseline.test, { ...load, limitMs })
-      if (run.verdict !== 'timed out') return run
-      // What hangs would disturb the test.
-      await runs.freshWorker()
-      const { durationMs } = await runGreen(runs, baseline.test, { files: [], limitMs: PATIENCE_MS })
-      if (durationMs <= limitMs) return run
-      baseline.durationMs = durationMs
-    }
+  /** What a test has done to the mutants of a file: the one that kills most of them in the least time comes first. */
+  #recordOf({ test, durationMs }: Baseline, { file }: Mutant) {
+    const key = `${test} ${file}`
+    const record = this.#records.get(key) ?? { kills: 1, spentMs: durationMs }
+    this.#records.set(key, record)
+    return record
   }
 
   /** Whether all tests that killed one of these mutants pass without it, in the same worker. */
-  async function areBelievable(runs: TestRuns, judgements: MutantJudgement[]): Promise<boolean> {
+  async #areBelievable(runs: TestRuns, judgements: MutantJudgement[]): Promise<boolean> {
     const killers = new Set(
-      judgements.filter(({ verdict }) => verdict === 'killed').map(({ by }) => by!.split(': ')[0]),
+      judgements.map(({ verdict, by }) => (verdict === 'killed' ? by?.split(': ')[0] : undefined)),
     )
-    for (const baseline of baselines.filter(({ test }) => killers.has(test))) {
+    for (const baseline of this.#baselines.filter(({ test }) => killers.has(test))) {
       const { verdict } = await runs.run(baseline.test, { files: [], limitMs: limitOf(baseline) })
       if (verdict !== 'passed') return false
     }
     return true
   }
+}
 
-  /** Judges mutants by these tests for as long as the time lasts. */
-  async function judgeAll(mutants: Mutant[], tests: Baseline[], speed: 'quick' | 'slow', minutes: number) {
-    const deadline = AbortSignal.timeout(minutes * 60_000)
-    const judged = new Map<Mutant, MutantJudgement>()
-    let next = 0
-    async function work(runs: TestRuns) {
-      while (next < mutants.length && !deadline.aborted) {
-        const batch = mutants.slice(next, next + BATCH[speed])
-        next += BATCH[speed]
-        const judgements: MutantJudgement[] = []
-        await runs.freshWorker()
-        for (const mutant of batch) if (!deadline.aborted) judgements.push(await judgeOne(runs, mutant, tests))
-        if (!(await areBelievable(runs, judgements))) {
-          progress('a test fails without a mutant: each mutant of this batch runs again, in a process of its own')
-          for (const [i, { verdict }] of judgements.entries()) {
-            if (verdict !== 'killed') continue
-            await runs.freshWorker()
-            judgements[i] = await judgeOne(runs, batch[i]!, tests)
-          }
-        }
-        for (const [i, judgement] of judgements.entries()) judged.set(batch[i]!, judgement)
-        const survived = [...judged.values()].filter(isSurvivor).length
-        progress(`${judged.size} of ${mutants.length} mutants, ${survived} survived`)
-      }
-    }
-    await Promise.all(workers.slice(0, WORKERS[speed]).map(work))
-    return judged
+/**
+ * Runs a test with a mutant. A time-out counts when the test without the mutant is in time right after it. When it is
+ * not, the machine has become slower: the test gets a new limit.
+ */
+async function runWithin(runs: TestRuns, baseline: Baseline, load: Pick<Load, 'files' | 'mutated'>): Promise<TestRun> {
+  for (;;) {
+    const limitMs = limitOf(baseline)
+    const run = await runs.run(baseline.test, { ...load, limitMs })
+    if (run.verdict !== 'timed out') return run
+    // What hangs would disturb the test.
+    await runs.freshWorker()
+    const { durationMs } = await runGreen(runs, baseline.test, { files: [], limitMs: PATIENCE_MS })
+    if (durationMs <= limitMs) return run
+    baseline.durationMs = durationMs
   }
-
-  const judged = [...(await judgeAll(mutants, quick, 'quick', slow.length > 0 ? minutes / 2 : minutes)).values()]
-  const survivors = judged.filter(isSurvivor)
-  if (slow.length === 0 || survivors.length === 0) return judged
-  progress(`the survivors meet ${slow.length} slow test files`)
-  const again = await judgeAll(survivors, slow, 'slow', minutes / 2)
-  return judged.map((judgement) => {
-    if (!isSurvivor(judgement)) return judgement
-    const second = again.get(judgement)
-    if (!second) return { ...judgement, isOpen: true }
-    return { ...second, isReached: second.isReached || judgement.isReached, isLate: !isSurvivor(second) }
-  })
 }
 
 const isSurvivor = ({ verdict }: MutantJudgement) => verdict === 'survived'
@@ -171,11 +183,12 @@ const isSurvivor = ({ verdict }: MutantJudgement) => verdict === 'survived'
 /** Runs every test file without a mutant, the fastest come first. */
 async function measure(judge: Judge, files: string[]): Promise<Baseline[]> {
   const { code, tests, workers, progress } = judge
-  const runs = workers[0]!
+  const [runs] = workers
+  if (!runs) throw new Error('no worker runs tests')
   const baselines: Baseline[] = []
   const measured = { files, measured: code, limitMs: PATIENCE_MS }
   // The first run also starts PostgreSQL and loads the packages.
-  await runs.run(tests[0]!, measured)
+  for (const first of tests.slice(0, 1)) await runs.run(first, measured)
   for (const test of tests) {
     const run = await runGreen(runs, test, measured)
     baselines.push({ test, durationMs: run.durationMs, reached: run.reached })

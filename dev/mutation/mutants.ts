@@ -37,7 +37,8 @@ interface NodePlace {
 /** All mutants of a file, in the order of its text. In a file of word lists, each phrase is a mutant of its own. */
 export function mutantsOf(file: string, source: string, isWordList = false): Mutant[] {
   const { program, errors } = parseSync(file, source, { lang: 'ts' })
-  if (errors.length > 0) throw new Error(`${file}: ${errors[0]!.message}`)
+  const [error] = errors
+  if (error) throw new Error(`${file}: ${error.message}`)
   const found = new Map<string, Mutant>()
   walk(program, { parent: undefined, inFunction: false, inWordList: isWordList }, (node, place) => {
     for (const [operator, target, replacement] of changesOf(node, place, source)) {

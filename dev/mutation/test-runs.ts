@@ -21,27 +21,10 @@ export interface TestRun {
 export async function startTestRuns(tests: string[]) {
   let worker: KeptWorker | undefined
   let lastId = 0
-  const vitest = await createVitest('test', {
-    ...sharing,
-    config: false,
-    watch: false,
-    include: tests,
-    globalSetup: ['test/harness/global-postgres.ts', ...sharing.globalSetup],
-    setupFiles: [here('setup.ts'), ...sharing.setupFiles],
-    execArgv: ['--import', here('hooks.ts')],
-    // Nothing is read from the cache that a mutated module could have filled.
-    env: { NODE_DISABLE_COMPILE_CACHE: '1' },
-    pool: {
-      name: 'kept',
-      createPoolWorker: (options) => {
-        worker ??= new KeptWorker(options)
-        return worker
-      },
-    },
-    maxWorkers: 1,
-    reporters: [{}],
+  const vitest = await startVitest(tests, (options) => {
+    worker ??= new KeptWorker(options)
+    return worker
   })
-  const project = vitest.projects[0]!
 
   return {
     async run(
@@ -51,7 +34,7 @@ export async function startTestRuns(tests: string[]) {
       vitest.provide('load', { id: ++lastId, files, mutated, measured, limitMs })
       const startedAt = performance.now()
       const running = vitest
-        .runTestSpecifications([project.createSpecification(test)])
+        .runTestSpecifications(vitest.projects.map((project) => project.createSpecification(test)))
         .then(({ testModules }) => testModules.find(({ moduleId }) => moduleId === test))
       const late = new AbortController()
       const module = await Promise.race([
@@ -60,15 +43,10 @@ export async function startTestRuns(tests: string[]) {
       ])
       late.abort()
       const durationMs = performance.now() - startedAt
-      if (module === 'late') {
-        await worker!.end()
-        await running.catch(() => {})
-        return { verdict: 'timed out', durationMs, reached: {} }
-      }
-      const reached = module?.meta().reached ?? {}
-      if (module?.ok()) return { verdict: 'passed', durationMs, reached }
-      const error = firstError(module)
-      return { verdict: TIMED_OUT.test(error) ? 'timed out' : 'failed', durationMs, error, reached }
+      if (module !== 'late') return { ...resultOf(module), durationMs }
+      await worker?.end()
+      await running.catch(() => {})
+      return { verdict: 'timed out', durationMs, reached: {} }
     },
     /** The next run gets a new process: what earlier mutants have left behind is gone. */
     freshWorker: async () => worker?.end(),
@@ -77,6 +55,31 @@ export async function startTestRuns(tests: string[]) {
       await vitest.close()
     },
   }
+}
+
+const startVitest = (tests: string[], createPoolWorker: (options: PoolOptions) => KeptWorker) =>
+  createVitest('test', {
+    ...sharing,
+    config: false,
+    watch: false,
+    include: tests,
+    globalSetup: ['test/harness/global-postgres.ts', ...sharing.globalSetup],
+    setupFiles: [here('setup.ts'), ...sharing.setupFiles],
+    execArgv: ['--import', here('hooks.ts')],
+    // Nothing is read from the cache that a mutated module could have filled.
+    env: { NODE_DISABLE_COMPILE_CACHE: '1' },
+    pool: { name: 'kept', createPoolWorker },
+    maxWorkers: 1,
+    reporters: [{}],
+  })
+
+type PoolOptions = ConstructorParameters<typeof KeptWorker>[0]
+
+function resultOf(module: TestModule | undefined): Omit<TestRun, 'durationMs'> {
+  const reached = module?.meta().reached ?? {}
+  if (module?.ok()) return { verdict: 'passed', reached }
+  const error = firstError(module)
+  return { verdict: TIMED_OUT.test(error) ? 'timed out' : 'failed', error, reached }
 }
 
 const TIMED_OUT = /: (?:Test|Hook) timed out in /

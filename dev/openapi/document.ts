@@ -9,7 +9,7 @@ import type { Comments } from './comments.ts'
 import { errorResponse, json, operationOf, RATE_HEADERS, REQUEST_ID_HEADER, tagOf } from './operations.ts'
 import { KEY } from './receipt-example.ts'
 import type { Schema } from './schema.ts'
-import { createSchemas } from './schemas.ts'
+import { Schemas } from './schemas.ts'
 import { callbacksOf, PAYLOADS_TAG as PAYLOADS, webhooksOf } from './webhooks.ts'
 
 export interface Document {
@@ -28,7 +28,7 @@ reflection.`
 
 /** The OpenAPI 3.1 document of the REST interface. */
 export function openApiDocument(services: DescService[], comments: Comments, version: string): Document {
-  const schemas = createSchemas(comments)
+  const schemas = new Schemas(comments)
   const bindings = bindingsOf(services)
   const paths: Document['paths'] = {}
   for (const binding of bindings) {

@@ -6,9 +6,7 @@ import type { Comments } from './comments.ts'
 import { EXAMPLES, type Example, HEADERS, takesIdempotencyKey } from './examples.ts'
 import { samplesOf } from './samples.ts'
 import { schemaName } from './schema-names.ts'
-import type { createSchemas } from './schemas.ts'
-
-type Schemas = ReturnType<typeof createSchemas>
+import type { Schemas } from './schemas.ts'
 
 /**
  * Operation ids that name their resource, for methods whose own name does not. A generated client has one method per

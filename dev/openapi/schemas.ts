@@ -21,84 +21,86 @@ const SCALARS: { [scalar in ScalarType]?: Schema } = {
 }
 
 /** Collects the schemas of messages and enums, by name, in the JSON of `/api/v1`. */
-export function createSchemas(comments: Comments) {
-  const components: Record<string, Schema> = {}
+export class Schemas {
+  readonly components: Record<string, Schema> = {}
+  readonly #comments: Comments
 
-  function refer(name: string, make: () => Schema): Schema {
-    if (!(name in components)) {
-      components[name] = {}
-      Object.assign(components[name]!, make())
+  constructor(comments: Comments) {
+    this.#comments = comments
+  }
+
+  #refer(name: string, make: () => Schema): Schema {
+    if (!(name in this.components)) {
+      const schema: Schema = {}
+      this.components[name] = schema
+      Object.assign(schema, make())
     }
     return { $ref: `#/components/schemas/${name}` }
   }
 
   /** The schema of a message, without the fields that are in the path. */
-  const message = (desc: DescMessage, side: Side, inPath: readonly string[] = []): Schema =>
-    refer(schemaName(desc.name), () => {
+  message(desc: DescMessage, side: Side, inPath: readonly string[] = []): Schema {
+    return this.#refer(schemaName(desc.name), () => {
       const fields = jsonFields(desc).filter(({ jsonName }) => !inPath.includes(jsonName))
       return {
-        description: comments.get(desc.typeName),
+        description: this.#comments.get(desc.typeName),
         type: 'object',
-        properties: Object.fromEntries(fields.map((one) => [one.jsonName, property(one, side)])),
+        properties: Object.fromEntries(fields.map((one) => [one.jsonName, this.#property(one, side)])),
         required: fields.filter((one) => isRequired(one, side)).map((one) => one.jsonName),
         additionalProperties: side === 'response',
       }
     })
-
-  /** A request adds the words that it takes to the type that both sides share. */
-  const enumeration = (desc: DescEnum, side: Side): Schema => ({
-    ...openEnumeration(desc),
-    ...(side === 'request' && { enum: [...jsonNamesOf(desc).keys()] }),
-  })
-
-  const openEnumeration = (desc: DescEnum): Schema =>
-    refer(desc.name, () => ({
-      description: `${comments.get(desc.typeName)}\n\n${meanings(desc)}`,
-      type: 'string',
-      'x-extensible-enum': [...jsonNamesOf(desc).keys()],
-      // Go has no names inside a type: without the contract's prefix, words that two enums share would collide.
-      'x-enum-varnames': desc.values.filter(({ number }) => number !== 0).map(({ name }) => name),
-    }))
-
-  function meanings(desc: DescEnum): string {
-    const named = desc.values.filter((value) => value.number !== 0)
-    return named
-      .map((value) => `- \`${enumName(value)}\`: ${comments.get(`${desc.typeName}.${value.name}`)}`)
-      .join('\n')
   }
 
-  function field(desc: DescField, side: Side): Schema {
-    const description = comments.get(`${desc.parent.typeName}.${desc.name}`)
+  /** A request adds the words that it takes to the type that both sides share. */
+  #enumeration(desc: DescEnum, side: Side): Schema {
+    const words = [...jsonNamesOf(desc).keys()]
+    return { ...this.#openEnumeration(desc, words), ...(side === 'request' && { enum: words }) }
+  }
+
+  #openEnumeration(desc: DescEnum, words: string[]): Schema {
+    const named = desc.values.filter(({ number }) => number !== 0)
+    const meaningOf = (name: string) => this.#comments.get(`${desc.typeName}.${name}`)
+    const meanings = named.map((value) => `- \`${enumName(value)}\`: ${meaningOf(value.name)}`)
+    return this.#refer(desc.name, () => ({
+      description: `${this.#comments.get(desc.typeName)}\n\n${meanings.join('\n')}`,
+      type: 'string',
+      'x-extensible-enum': words,
+      // Go has no names inside a type: without the contract's prefix, words that two enums share would collide.
+      'x-enum-varnames': named.map(({ name }) => name),
+    }))
+  }
+
+  field(desc: DescField, side: Side): Schema {
+    const description = this.#comments.get(`${desc.parent.typeName}.${desc.name}`)
     const { nullWhenAbsent, oneOrList, refuseEmpty } = shapeOf(desc)
     const bounds = side === 'request' ? boundsOf(desc) : {}
-    const one = { ...value(desc, side), ...bounds.value }
+    const one = { ...this.#value(desc, side), ...bounds.value }
     if (desc.fieldKind === 'map') {
       return { description, type: 'object', ...bounds.whole, additionalProperties: one }
     }
     if (desc.fieldKind === 'list') {
       const list = { type: 'array', ...(refuseEmpty ? { minItems: 1 } : {}), ...bounds.whole, items: one }
       // Named, because generators make a type of it and would name two equal ones after the first.
-      const named = () => refer(`${desc.parent.name}${pascal(desc)}`, () => ({ description, oneOf: [one, list] }))
+      const named = () => this.#refer(`${desc.parent.name}${pascal(desc)}`, () => ({ description, oneOf: [one, list] }))
       return oneOrList ? { description, ...named() } : { description, ...list }
     }
     return { description, ...(nullWhenAbsent ? { oneOf: [one, { type: 'null' }] } : one) }
   }
 
   /** In a request `null` means the same as an absent field. */
-  function property(desc: DescField, side: Side): Schema {
-    const { description, ...schema } = field(desc, side)
+  #property(desc: DescField, side: Side): Schema {
+    const { description, ...schema } = this.field(desc, side)
     if (side === 'response' || isRequired(desc, side)) return { description, ...schema }
     if (typeof schema.type === 'string') return { description, ...schema, type: [schema.type, 'null'] }
     return { description, oneOf: [schema, { type: 'null' }] }
   }
 
-  function value(desc: DescField, side: Side): Schema {
-    if (desc.enum) return enumeration(desc.enum, side)
-    if (desc.message) return desc.message.typeName === TIMESTAMP ? time(side) : message(desc.message, side)
-    return { ...SCALARS[desc.scalar!] }
+  #value(desc: DescField, side: Side): Schema {
+    if (desc.enum) return this.#enumeration(desc.enum, side)
+    if (desc.message) return desc.message.typeName === TIMESTAMP ? time(side) : this.message(desc.message, side)
+    return { ...(desc.scalar && SCALARS[desc.scalar]) }
   }
-
-  return { components, message, field }
 }
 
 const pascal = ({ localName }: DescField) => localName.charAt(0).toUpperCase() + localName.slice(1)

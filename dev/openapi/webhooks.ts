@@ -8,9 +8,7 @@ import type { EventKind } from '../../server/db/event-kinds.ts'
 import type { Comments } from './comments.ts'
 import { EVENT, EVENT_ID } from './examples.ts'
 import { json } from './operations.ts'
-import type { createSchemas } from './schemas.ts'
-
-type Schemas = ReturnType<typeof createSchemas>
+import type { Schemas } from './schemas.ts'
 
 const TIMESTAMP = 1_769_860_800
 

@@ -16,12 +16,12 @@ export interface PostgresUser {
  * ignore file permissions, so that no permissions have to be changed. Throws a Problem when that does not help.
  */
 export function postgresUser(cluster: string, mustReach: string[]): PostgresUser {
-  if (process.getuid?.() !== 0) return { command: ([file, ...args]) => ({ file: file!, args, options: { cwd: '/' } }) }
+  if (process.getuid?.() !== 0) return { command: ([file = '', ...args]) => ({ file, args, options: { cwd: '/' } }) }
   const { uid, gid } = statSync(cluster, { throwIfNoEntry: false }) ?? { uid: idOfNobody('-u'), gid: idOfNobody('-g') }
   const owner = { uid, gid }
   const plain: PostgresUser = {
     owner,
-    command: ([file, ...args]) => ({ file: file!, args, options: { ...owner, cwd: '/' } }),
+    command: ([file = '', ...args]) => ({ file, args, options: { ...owner, cwd: '/' } }),
   }
   const capable: PostgresUser = {
     owner,

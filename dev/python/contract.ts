@@ -261,9 +261,7 @@ function docOf(description: unknown, indent = ''): string {
     .replaceAll('"""', "'''")
     .split('\n')
     .flatMap((line) => wrapParagraph(line, WIDTH - indent.length - 6))
-  if (lines.length === 1) return lines[0] === '' ? '' : `${indent}"""${lines[0]!.replace(/"$/, '" ')}"""`
-  return `${indent}"""${lines[0]}\n${lines
-    .slice(1)
-    .map((line) => `${indent}${line}`.trimEnd())
-    .join('\n')}\n${indent}"""`
+  const [first = '', ...others] = lines
+  if (others.length === 0) return first === '' ? '' : `${indent}"""${first.replace(/"$/, '" ')}"""`
+  return `${indent}"""${first}\n${others.map((line) => `${indent}${line}`.trimEnd()).join('\n')}\n${indent}"""`
 }
