@@ -34,7 +34,7 @@ export const completionCommand = (print: Print) =>
     )
     .addArgument(new Argument('<shell>', 'bash, zsh or fish').choices(Object.keys(SCRIPTS) as Shell[]))
     .action((shell, _, command) => {
-      const script = SCRIPTS[shell](stepsOf(command.parent!))
+      const script = SCRIPTS[shell](stepsOf(command.parent ?? command))
       print({ json: { shell, script }, text: script })
     })
 
@@ -54,8 +54,8 @@ function stepsOf(command: CommandUnknownOpts, path = ''): CompletedCommand[] {
       ...command.registeredArguments.flatMap(({ argChoices = [], description }) =>
         argChoices.map((text) => ({ text, description })),
       ),
-      ...options.map(({ long, description, required, optional, argChoices: values }) => ({
-        text: long!,
+      ...options.map(({ long: text = '', description, required, optional, argChoices: values }) => ({
+        text,
         description,
         takesValue: required || optional,
         values,

@@ -76,10 +76,10 @@ export function operatorRecords(): string[] {
 
 /** Printed after a rotation: the record of the next key and the next step. */
 export function rotation({ name, records, keys }: DomainFacts): string {
-  const { selector } = keys.find(({ state }) => state === 'next')!
-  const record = records.find(({ host }) => host.startsWith(`${selector}._domainkey.`))!
+  const selectors = keys.filter(({ state }) => state === 'next').map(({ selector }) => `${selector}._domainkey.`)
+  const published = records.filter(({ host }) => selectors.some((selector) => host.startsWith(selector)))
   const next = `Leave the records of the other keys in place. Then: verdict domains verify ${name}`
-  return `Publish the next key of ${name}:\n\n  ${zoneLine(record)}\n\n${next}`
+  return `Publish the next key of ${name}:\n\n  ${published.map(zoneLine).join('\n\n  ')}\n\n${next}`
 }
 
 /** The records with what DNS had at the last check. */

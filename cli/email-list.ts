@@ -40,9 +40,7 @@ export const emailsCommand = (print: Print) =>
     .option('--recipient-domain <domain>', 'Only to a recipient at this domain')
     .option('--bounced-by <provider>', 'Only bounced by this mailbox provider, such as microsoft, or this mail server')
     .option('--subject <words>', 'Only with all of these words in the subject')
-    .addOption(
-      new Option('--metadata <key=value>', 'Only with this pair in the metadata; may be repeated').argParser(readPair),
-    )
+    .option('--metadata <key=value>', 'Only with this pair in the metadata; may be repeated', readPair)
     .option('--domain <domain>', 'Only from this domain')
     .option('--sender <address>', 'Only from this address')
     .option('--tag <tag>', 'Only with this tag')
@@ -56,24 +54,12 @@ export const emailsCommand = (print: Print) =>
     .option('--cursor <cursor>', 'The next_cursor of the previous page')
     .addOption(urlOption())
     .action(async ({ url, tenant: tenant_id, sandbox, live, inDoubt, recipientDomain, bouncedBy, ...filters }) => {
-      const isDryRun = sandbox ? 'true' : live ? 'false' : undefined
-      const page = await callApi({
-        url,
-        path:
-          PATH +
-          query({
-            ...filters,
-            recipient_domain: recipientDomain,
-            bounced_by: bouncedBy,
-            tenant_id,
-            sandbox: isDryRun,
-            in_doubt: inDoubt ? 'true' : undefined,
-          }),
-      })
+      const more = { recipient_domain: recipientDomain, bounced_by: bouncedBy, tenant_id }
+      const flags = { sandbox: sandbox ? 'true' : live ? 'false' : undefined, in_doubt: inDoubt ? 'true' : undefined }
+      const page = await callApi({ url, path: PATH + query({ ...filters, ...more, ...flags }) })
       const heading = ['TIME', 'STATUS', 'REASON', 'RECIPIENT', 'SUBJECT', 'MESSAGE']
       const rows = (page.emails as ListedEmail[]).map((email) => emailRow(email, filters.recipient))
-      const list = table(heading, rows, 'No email matches.')
-      print({ json: page, text: pageText(list, page) })
+      print({ json: page, text: pageText(table(heading, rows, 'No email matches.'), page) })
     })
 
 /** Adds a pair of the command line to those before it. */

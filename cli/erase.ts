@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import { matchingFormOf } from '../mail/address.ts'
 import type { Database } from '../server/db/connect.ts'
 import { eq } from '../server/db/drizzle.ts'
-import { createSealer } from '../server/db/encryption.ts'
+import { createSealer, type Sealer } from '../server/db/encryption.ts'
 import { publicId } from '../server/db/ids.ts'
 import { LEASE_S, LeaseLost } from '../server/db/leases.ts'
 import { people as peopleTable } from '../server/db/people-schema.ts'
@@ -13,7 +13,7 @@ import { wantedAddress } from '../server/erasure/spellings.ts'
 import { createErasedForm } from '../server/reputation/erased-form.ts'
 import { makeErasureKey, readErasureKey } from '../server/reputation/erasure-key.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
-import { CliError, command, type Print } from './command.ts'
+import { CliError, command, type Output, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
 import { countInArchive, eraseInArchive, withOptionalArchive } from './history-archive.ts'
@@ -36,45 +36,59 @@ export const eraseCommand = (print: Print) =>
     .option('--yes', 'Do not ask for confirmation')
     .action(async (text, { account, dryRun, yes }) => {
       const email = readAddress(text)
-      const { encryptionKeys } = variables('encryptionKeys')
-      const sealer = createSealer(encryptionKeys)
+      const sealer = createSealer(variables('encryptionKeys').encryptionKeys)
       await searchDatabase(async (db, clock) => {
         const accountId = account === undefined ? undefined : (await chooseAccount(db, account)).id
         const isPerson = await isPersonOfDashboard(db, email)
         const parts = { db, clock, authorOf: operator, progress: reporter() }
-        if (dryRun) {
-          const key = (await readErasureKey(db, sealer)) ?? Buffer.alloc(32)
-          const search = { accountId, wanted: wantedAddress(email, createErasedForm(key)) }
-          const counts = await countMentions(parts, search)
-          const archived = await withOptionalArchive((parts) => countInArchive(parts, search))
-          const json = { dry_run: true, rows: sumOf(counts), accounts: countsView(counts), is_person: isPerson }
-          const inArchive = archived ? [archived.text] : []
-          return print({
-            json: { ...json, ...(archived && { archive: archived.json }) },
-            text: [rowsText(counts, 'mention'), ...inArchive, ...(isPerson ? [personHint(email)] : [])].join('\n'),
-          })
-        }
+        const found = { email, sealer, accountId, isPerson }
+        if (dryRun) return print(await countRows(parts, found))
         if (!yes) await confirm(email, account)
-        const wanted = wantedAddress(email, createErasedForm(await makeErasureKey(db, sealer)))
-        const { counts, isResumed } = await eraseAddress(parts, { accountId, wanted }).catch((error) => {
-          if (error instanceof ErasureRuns) throw new CliError('unavailable', RUNS)
-          throw error instanceof LeaseLost ? new CliError('unavailable', TAKEN_OVER) : error
-        })
-        const archived = await withOptionalArchive((parts) => eraseInArchive(parts, { wanted, accountId })).catch(
-          (error: Error) => {
-            throw new CliError('unavailable', `${ARCHIVE_LEFT}: ${error.message}\nRun this again.`)
-          },
-        )
-        const resumed = isResumed ? ['Continued an interrupted erasure.'] : []
-        const json = { erased: wanted.erased, rows: sumOf(counts), accounts: countsView(counts), is_person: isPerson }
-        const inArchive = archived ? [archived.text] : []
-        const lines = [...resumed, rowsText(counts, 'changed'), ...inArchive, `The address now reads ${wanted.erased}.`]
-        print({
-          json: { ...json, resumed: isResumed, ...(archived && { archive: archived.json }) },
-          text: [...lines, ...(isPerson ? [personHint(email)] : [])].join('\n'),
-        })
+        print(await eraseRows(parts, found))
       })
     })
+
+type ErasureParts = Parameters<typeof eraseAddress>[0]
+
+interface FoundAddress {
+  email: string
+  sealer: Sealer
+  accountId: string | undefined
+  isPerson: boolean
+}
+
+async function countRows(parts: ErasureParts, { email, sealer, accountId, isPerson }: FoundAddress): Promise<Output> {
+  const key = (await readErasureKey(parts.db, sealer)) ?? Buffer.alloc(32)
+  const search = { accountId, wanted: wantedAddress(email, createErasedForm(key)) }
+  const counts = await countMentions(parts, search)
+  const archived = await withOptionalArchive((archive) => countInArchive(archive, search))
+  const json = { dry_run: true, rows: sumOf(counts), accounts: countsView(counts), is_person: isPerson }
+  const inArchive = archived ? [archived.text] : []
+  return {
+    json: { ...json, ...(archived && { archive: archived.json }) },
+    text: [rowsText(counts, 'mention'), ...inArchive, ...(isPerson ? [personHint(email)] : [])].join('\n'),
+  }
+}
+
+async function eraseRows(parts: ErasureParts, { email, sealer, accountId, isPerson }: FoundAddress): Promise<Output> {
+  const wanted = wantedAddress(email, createErasedForm(await makeErasureKey(parts.db, sealer)))
+  const { counts, isResumed } = await eraseAddress(parts, { accountId, wanted }).catch((error) => {
+    if (error instanceof ErasureRuns) throw new CliError('unavailable', RUNS)
+    throw error instanceof LeaseLost ? new CliError('unavailable', TAKEN_OVER) : error
+  })
+  const archiving = withOptionalArchive((archive) => eraseInArchive(archive, { wanted, accountId }))
+  const archived = await archiving.catch((error: Error) => {
+    throw new CliError('unavailable', `${ARCHIVE_LEFT}: ${error.message}\nRun this again.`)
+  })
+  const resumed = isResumed ? ['Continued an interrupted erasure.'] : []
+  const json = { erased: wanted.erased, rows: sumOf(counts), accounts: countsView(counts), is_person: isPerson }
+  const inArchive = archived ? [archived.text] : []
+  const lines = [...resumed, rowsText(counts, 'changed'), ...inArchive, `The address now reads ${wanted.erased}.`]
+  return {
+    json: { ...json, resumed: isResumed, ...(archived && { archive: archived.json }) },
+    text: [...lines, ...(isPerson ? [personHint(email)] : [])].join('\n'),
+  }
+}
 
 /** `withDatabase` for a search of the whole database. The second connection renews the lease of a long search. */
 export const searchDatabase: typeof withDatabase = (search) =>

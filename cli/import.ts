@@ -8,7 +8,7 @@ import { matchingFormOf } from '../mail/address.ts'
 import { REQUEST_LIMITS } from '../server/config/limits.ts'
 import { newId, publicId } from '../server/db/ids.ts'
 import { SUPPRESSION_REASONS } from './choices.ts'
-import { CliError, command, type Print } from './command.ts'
+import { CliError, command, type Output, type Print } from './command.ts'
 import { conditionsOf, describeUnderstood, readList, type Understood, understoodOf } from './import-list.ts'
 import { describePreview, previewOf } from './import-preview.ts'
 import { type ImportCounts, type ImportResponse, invalidText } from './import-response.ts'
@@ -58,35 +58,41 @@ export const importCommand = (print: Print) =>
         ? { lines: list.addresses, left: {} }
         : leaveOut(list.addresses, await domainsOf(url, list.addresses), matchingFormOf)
       const understood = understoodOf(list, left)
-      const none = lines.length === 0 ? `${nameOf(file)} has no address: nothing was imported.` : undefined
+      const none = lines.length === 0 ? { text: `${nameOf(file)} has no address: nothing was imported.` } : {}
       if (lines.length > 0) console.error(describeUnderstood(understood))
       const send = async (part: AddressLine[], more: object): Promise<ImportResponse> => {
         const body = { emails: part.map(({ email }) => email), tenant_id, reason: part[0]?.reason ?? reason, ...more }
         return (await callPatiently({ url, path: '/api/v1/suppression/import', body })) as unknown as ImportResponse
       }
-      if (dryRun) {
-        const parts = [...inChunks(lines)].flatMap(byReason)
-        const preview = await previewOf(parts, (part) => send(part, { dry_run: true }))
-        const text = none ?? describePreview(preview)
-        print({ json: { ...preview, understood }, text, exit: preview.invalid > 0 ? 'failed' : 'ok' })
-        return
-      }
-      // One id for all requests, chosen here: a request whose response was lost belongs to the import too.
-      const import_id = publicId('imp', newId(Date.now()))
-      const counts = { imported: 0, already_suppressed: 0, invalid: 0, total: 0 }
-      const result: ImportResult = { ...counts, import_id, errors: [], understood }
-      for (const chunk of inChunks(lines)) {
-        for (const part of byReason(chunk)) {
-          const response = await send(part, { import_id }).catch((error) => {
-            throw stopped(error, chunk, result)
-          })
-          addResponse(result, part, response)
-        }
-        console.error(`${result.total} read, up to line ${chunk.at(-1)?.line}`)
-      }
-      result.errors.sort((a, b) => a.line - b.line)
-      print({ json: result, text: none ?? importText(result), exit: result.invalid > 0 ? 'failed' : 'ok' })
+      print({ ...(await (dryRun ? countLines : importLines)(lines, understood, send)), ...none })
     })
+
+type SendLines = (lines: AddressLine[], more: object) => Promise<ImportResponse>
+
+async function countLines(lines: AddressLine[], understood: Understood, send: SendLines): Promise<Output> {
+  const parts = [...inChunks(lines)].flatMap(byReason)
+  const preview = await previewOf(parts, (part) => send(part, { dry_run: true }))
+  const json = { ...preview, understood }
+  return { json, text: describePreview(preview), exit: preview.invalid > 0 ? 'failed' : 'ok' }
+}
+
+async function importLines(lines: AddressLine[], understood: Understood, send: SendLines): Promise<Output> {
+  // One id for all requests, chosen here: a request whose response was lost belongs to the import too.
+  const import_id = publicId('imp', newId(Date.now()))
+  const counts = { imported: 0, already_suppressed: 0, invalid: 0, total: 0 }
+  const result: ImportResult = { ...counts, import_id, errors: [], understood }
+  for (const chunk of inChunks(lines)) {
+    for (const part of byReason(chunk)) {
+      const response = await send(part, { import_id }).catch((error) => {
+        throw stopped(error, chunk, result)
+      })
+      addResponse(result, part, response)
+    }
+    console.error(`${result.total} read, up to line ${chunk.at(-1)?.line}`)
+  }
+  result.errors.sort((a, b) => a.line - b.line)
+  return { json: result, text: importText(result), exit: result.invalid > 0 ? 'failed' : 'ok' }
+}
 
 /** Adds the response to a request with these lines to the result. */
 function addResponse(result: ImportResult, lines: AddressLine[], response: ImportResponse): void {

@@ -43,9 +43,8 @@ export function firstOf(names: readonly string[]): string {
 
 /** The worst of several findings, with the texts of all that are as bad. */
 export function worstOf(findings: readonly CheckFinding[]): CheckFinding {
-  const state = (['failed', 'warning', 'skipped', 'ok'] as const).find((each) =>
-    findings.some((f) => f.state === each),
-  )!
+  const states = findings.map(({ state }) => state)
+  const state = (['failed', 'warning', 'skipped'] as const).find((each) => states.includes(each)) ?? 'ok'
   const worst = findings.filter((finding) => finding.state === state)
   const wayOut = [...new Set(worst.map((finding) => finding.wayOut).filter((text) => text !== undefined))].join(' ')
   const seen = [...new Set(worst.map((finding) => finding.seen))].join('. ')

@@ -4,7 +4,7 @@ import { cleanText } from '../../net/clean-text.ts'
 import { backupAge } from '../../server/db/backup-age.ts'
 import { type Block, type Cluster, readBlocks, readCluster, type Slot } from '../../server/db/cluster.ts'
 import { ownerOf } from '../../server/db/oldest-transaction.ts'
-import { run } from '../../server/db/statement.ts'
+import { one, run } from '../../server/db/statement.ts'
 import {
   type CheckFinding,
   type DoctorCheck,
@@ -151,8 +151,7 @@ const space: DoctorCheck = {
   about: 'the disk of the database has a tenth of its space left, when it is on this machine',
   reads: ['DATABASE_URL'],
   run: onTables(async (db) => {
-    const [row] = await run<{ bytes: number; isHere: boolean; dir: string | null }>(db, PLACE)
-    const { bytes, isHere, dir } = row!
+    const { bytes, isHere, dir } = one(await run<{ bytes: number; isHere: boolean; dir: string | null }>(db, PLACE))
     const disk = isHere && dir ? await statfs(dir).catch(() => undefined) : undefined
     const size = `the database has ${(bytes / GIB).toFixed(1)} GiB`
     if (!disk) return ok(`${size}; the space that is left cannot be seen from here`)

@@ -8,7 +8,7 @@ import { CREATE_DATABASE, textFault } from '../../server/db/encoding.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { INVALID_INDEXES } from '../../server/db/invalid-indexes.ts'
 import { findUnopenedValues, type UnopenedValues } from '../../server/db/lost-encryption-keys.ts'
-import { run } from '../../server/db/statement.ts'
+import { one, run } from '../../server/db/statement.ts'
 import { probeWrites } from '../../server/ledger/probe-writes.ts'
 import { countSecrets } from '../../server/process/stored-secrets.ts'
 import { wayOutOf } from '../database.ts'
@@ -27,8 +27,7 @@ const database: DoctorCheck = {
       const { what, wayOut } = databaseFault(db) ?? { what: db.message, wayOut: 'Check DATABASE_URL.' }
       return failure(what.replace(/\.$/, ''), `${wayOut} In development, npm start runs a database here.`)
     }
-    const [row] = await run<{ server_version: string }>(db, 'show server_version')
-    return versionFinding(row!.server_version)
+    return versionFinding(one(await run<{ server_version: string }>(db, 'show server_version')).server_version)
   },
 }
 
@@ -44,8 +43,7 @@ const writable: DoctorCheck = {
   about: 'the database takes writes: it is neither a standby nor read-only',
   reads: ['DATABASE_URL'],
   run: onTables(async (db) => {
-    const [row] = await run<{ isStandby: boolean; isReadOnly: boolean }>(db, WRITABLE)
-    const { isStandby, isReadOnly } = row!
+    const { isStandby, isReadOnly } = one(await run<{ isStandby: boolean; isReadOnly: boolean }>(db, WRITABLE))
     if (isStandby)
       return failure('it is a standby, which takes no writes: no mail is sent', 'Name the primary in DATABASE_URL.')
     if (isReadOnly)

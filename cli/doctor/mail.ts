@@ -1,7 +1,7 @@
 import { domainOf } from '../../mail/address.ts'
 import { and, eq } from '../../server/db/drizzle.ts'
 import { domains as domainTable } from '../../server/db/schema.ts'
-import { run } from '../../server/db/statement.ts'
+import { one, run } from '../../server/db/statement.ts'
 import { failingEndpoints } from '../../server/webhooks/endpoints/endpoint-health.ts'
 import type { CheckFinding, DoctorCheck } from './check.ts'
 import { failure, firstOf, ok, onTables, skipped, warning } from './check.ts'
@@ -30,17 +30,17 @@ const backlog: DoctorCheck = {
   about: 'no webhook waits longer than 5 minutes for an attempt that is due',
   reads: ['DATABASE_URL'],
   run: onTables(async (db) => {
-    const [row] = await run<Waiting>(db, WAITING)
-    return backlogFinding(row!)
+    return backlogFinding(one(await run<Waiting>(db, WAITING)))
   }),
 }
 
 export function backlogFinding({ waiting, late, oldestLateS }: Waiting): CheckFinding {
-  if (late === 0) return ok(waiting === 0 ? 'nothing waits' : `${waiting} wait for their next attempt, none is late`)
-  const minutes = Math.floor(oldestLateS! / 60)
+  if (oldestLateS === null)
+    return ok(waiting === 0 ? 'nothing waits' : `${waiting} wait for their next attempt, none is late`)
+  const minutes = Math.floor(oldestLateS / 60)
   const seen = `${late} of ${waiting} webhooks are late, the oldest by ${minutes} minutes`
   const wayOut = 'Run more workers (npm run worker), and check Temporal and their log.'
-  return oldestLateS! >= VERY_LATE_S ? failure(seen, wayOut) : warning(seen, wayOut)
+  return oldestLateS >= VERY_LATE_S ? failure(seen, wayOut) : warning(seen, wayOut)
 }
 
 const endpoints: DoctorCheck = {
@@ -80,8 +80,7 @@ const domains: DoctorCheck = {
   about: 'every domain that was verified still is, and DNS is checked in time',
   reads: ['DATABASE_URL'],
   run: onTables(async (db) => {
-    const [row] = await run<DomainCounts>(db, STANDING)
-    const { verified, others, troubled, unchecked } = row!
+    const { verified, others, troubled, unchecked } = one(await run<DomainCounts>(db, STANDING))
     if (troubled)
       return warning(
         `DNS no longer has the records of ${firstOf(troubled)}: mail from them will be refused, or is already`,

@@ -39,10 +39,12 @@ export const port25: DoctorCheck = {
 async function exchangerOf(resolver: Resolver, domain: string): Promise<Exchanger | string> {
   const mx = await resolver.mx(domain)
   if (mx.kind === 'failure') return mx.cause
-  if (mx.kind !== 'records') return `${domain} has no MX record`
-  const { name } = mx.records[0]!
+  const [preferred] = mx.kind === 'records' ? mx.records : []
+  if (!preferred) return `${domain} has no MX record`
+  const { name } = preferred
   for (const answer of [await resolver.a(name), await resolver.aaaa(name)]) {
-    if (answer.kind === 'records') return { name, address: answer.records[0]! }
+    const [address] = answer.kind === 'records' ? answer.records : []
+    if (address !== undefined) return { name, address }
   }
   return `${name} has no address`
 }

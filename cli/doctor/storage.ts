@@ -1,7 +1,7 @@
 import type { Database } from '../../server/db/connect.ts'
 import { RETENTION_MS } from '../../server/db/retention.ts'
 import { HISTORY } from '../../server/db/schema.ts'
-import { run } from '../../server/db/statement.ts'
+import { one, run } from '../../server/db/statement.ts'
 import type { DoctorCheck } from './check.ts'
 import { failure, ok, onTables, warning } from './check.ts'
 
@@ -40,8 +40,7 @@ const DAYS = `
     (select count(*)::int from partitions, today where partitions.day < to_char(today.day - $2::int, 'YYYYMMDD')) as late`
 
 async function daysOf(db: Database): Promise<Days> {
-  const [days] = await run<Days>(db, DAYS, [`{${Object.keys(HISTORY)}}`, RETENTION_MS / DAY_MS + LATE_DAYS])
-  return days!
+  return one(await run<Days>(db, DAYS, [`{${Object.keys(HISTORY)}}`, RETENTION_MS / DAY_MS + LATE_DAYS]))
 }
 
 const shown = (day: string) => day.replace(/(....)(..)(..)/, '$1-$2-$3')
@@ -52,8 +51,8 @@ const partitions: DoctorCheck = {
   reads: ['DATABASE_URL'],
   run: onTables(async (db) => {
     const { missing, partitions, newest } = await daysOf(db)
-    if (partitions === 0) return warning('there are none yet', 'Start the API: it creates them.')
-    if (!missing) return ok(`until ${shown(newest!)}`)
+    if (partitions === 0 || newest === null) return warning('there are none yet', 'Start the API: it creates them.')
+    if (!missing) return ok(`until ${shown(newest)}`)
     return failure(
       `${missing.join(', ')} have none for today or tomorrow: no mail can be sent on a day without one`,
       'Start the API, which creates them. If it runs, its log says "partitions could not be created", and why.',
@@ -67,9 +66,10 @@ const retention: DoctorCheck = {
   reads: ['DATABASE_URL'],
   run: onTables(async (db) => {
     const { oldest, late } = await daysOf(db)
-    if (late === 0) return ok(oldest === null ? 'nothing is stored' : `the oldest day is ${shown(oldest)}`)
+    if (oldest === null) return ok('nothing is stored')
+    if (late === 0) return ok(`the oldest day is ${shown(oldest)}`)
     return warning(
-      `it is behind: ${late} partitions should be gone, the oldest of ${shown(oldest!)}`,
+      `it is behind: ${late} partitions should be gone, the oldest of ${shown(oldest)}`,
       'Look at the Schedule "retention" in Temporal, and at the log of the worker.',
     )
   }),

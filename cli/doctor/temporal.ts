@@ -11,8 +11,9 @@ const temporal: DoctorCheck = {
   reads,
   async run(patient) {
     const inspection = await patient.temporal()
-    if (!inspection) return skipped('TEMPORAL_ADDRESS is not set: retries and replays need it')
-    const { address, namespace } = patient.config.temporal!
+    const { temporal } = patient.config
+    if (!inspection || !temporal) return skipped('TEMPORAL_ADDRESS is not set: retries and replays need it')
+    const { address, namespace } = temporal
     const { fault } = inspection
     if (!fault) return ok(`${address} responds, and has the namespace ${namespace}`)
     if (fault.isMissing)
@@ -78,8 +79,9 @@ const attributes: DoctorCheck = {
 function whileUp(look: (inspection: TemporalInspection, temporal: TemporalConfig) => Promise<CheckFinding>) {
   return async (patient: Patient) => {
     const inspection = await patient.temporal()
-    if (!inspection) return skipped('TEMPORAL_ADDRESS is not set')
-    return inspection.fault ? skipped('Temporal cannot be used') : look(inspection, patient.config.temporal!)
+    const { temporal } = patient.config
+    if (!inspection || !temporal) return skipped('TEMPORAL_ADDRESS is not set')
+    return inspection.fault ? skipped('Temporal cannot be used') : look(inspection, temporal)
   }
 }
 

@@ -40,7 +40,7 @@ export function createApproval(
   return async (question, signal) => {
     const place = take()
     try {
-      if (server.getClientCapabilities()?.elicitation) await ask(question, signal)
+      if (server.getClientCapabilities()?.elicitation) await ask(server, question, signal)
       signal.throwIfAborted()
     } catch (error) {
       taken.delete(place)
@@ -48,13 +48,12 @@ export function createApproval(
       throw new CliError('failed', `nothing was done: no answer to the question (${(error as Error).message})`)
     }
   }
+}
 
-  async function ask(question: string, signal: AbortSignal): Promise<void> {
-    const { action } = await server.elicitInput(
-      { message: cleanText(question, { keep: '\n' }), requestedSchema: { type: 'object', properties: {} } },
-      { signal, timeout: ANSWER_MS },
-    )
-    if (action !== 'accept')
-      throw new CliError('failed', 'the person declined: nothing was done', { error: 'declined' })
-  }
+async function ask(server: Pick<Server, 'elicitInput'>, question: string, signal: AbortSignal): Promise<void> {
+  const { action } = await server.elicitInput(
+    { message: cleanText(question, { keep: '\n' }), requestedSchema: { type: 'object', properties: {} } },
+    { signal, timeout: ANSWER_MS },
+  )
+  if (action !== 'accept') throw new CliError('failed', 'the person declined: nothing was done', { error: 'declined' })
 }

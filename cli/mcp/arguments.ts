@@ -15,7 +15,7 @@ export function refuseArguments(
   const details = [
     ...unknown.map((name) => ({ field: name.slice(0, 100), message: `unknown; this tool takes ${names.join(', ')}` })),
     ...missing.map((field) => ({ field, message: 'required' })),
-    ...names.flatMap((field) => typeFault(field, properties[field]!, input[field])),
+    ...Object.entries(properties).flatMap(([field, property]) => typeFault(field, property, input[field])),
   ]
   if (details.length === 0) return
   const message = details.map(({ field, message }) => `${field}: ${message}`).join('; ')

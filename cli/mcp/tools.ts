@@ -235,10 +235,12 @@ const replay = (call: CallApi, approve: Approve): Tool => ({
     ]
     if (faults.length > 0) throw new CliError('usage', faults.join('; '), { error: 'invalid_arguments' })
     const [id, kind, operationId] =
-      event_id === undefined ? [message_id, 'messages', 'replayMessage'] : [event_id, 'events', 'replayEvent']
+      event_id === undefined
+        ? ([message_id, 'messages', 'replayMessage'] as const)
+        : ([event_id, 'events', 'replayEvent'] as const)
     const where = endpoint_id ? `the endpoint ${shown(endpoint_id)}` : 'your webhook endpoints'
     await approve(`Send ${shown(id)} to ${where} again?`, signal)
     const path = `/${kind}/${encodeURIComponent(String(id))}/replay`
-    return marked(await call(path, { endpoint_id }), responseOf(operationId!)) as object
+    return marked(await call(path, { endpoint_id }), responseOf(operationId)) as object
   },
 })
