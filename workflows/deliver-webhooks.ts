@@ -90,14 +90,19 @@ export async function deliverWebhooks(input: DeliverWebhooksInput): Promise<Disp
     for (let next = earliest(group.rounds); next !== undefined; next = earliest(group.rounds)) {
       const over = group.overIn(next)
       if (group.cancelled.size > 0) await group.endCancelled()
-      else if (over.length > 0) await group.exhaust(next, over)
-      else if (isLong()) await continueAsNew<typeof deliverWebhooks>(group.nextRun())
+      else if (over.length > 0) await group.exhaust(over)
+      else if (isLong())
+        await continueAsNew<typeof deliverWebhooks>({
+          ...input,
+          ...group.state,
+          progress: Object.fromEntries(group.progress),
+        })
       else if (next.dueMs > Date.now()) await group.waitFor(next)
       else await group.attempt(next)
     }
   } catch (error) {
     // An operator cancelled the workflow itself, in Temporal's UI.
-    if (isCancellation(error)) await group.endAll()
+    if (isCancellation(error)) await group.end(idsOf(group.rounds), 'cancelled').then(() => group.showEnd())
     throw error
   }
   group.showEnd()
@@ -108,7 +113,7 @@ export async function deliverWebhooks(input: DeliverWebhooksInput): Promise<Disp
 
 class DispatchGroup {
   readonly #input: DeliverWebhooksInput
-  readonly #progress: Map<string, DispatchProgress>
+  readonly progress: Map<string, DispatchProgress>
   readonly summary: DispatchEnds
   rounds: Round[]
   lastAnswer: string | undefined
@@ -122,7 +127,7 @@ class DispatchGroup {
 
   constructor(input: DeliverWebhooksInput) {
     this.#input = input
-    this.#progress = new Map(Object.entries(input.progress ?? {}))
+    this.progress = new Map(Object.entries(input.progress ?? {}))
     this.summary = input.summary ?? { acknowledged: 0, exhausted: 0, cancelled: 0, over: 0 }
     this.rounds = input.rounds
     this.lastAnswer = input.lastAnswer
@@ -145,10 +150,6 @@ class DispatchGroup {
     for (const id of this.#chosenIds(ids)) this.cancelled.add(id)
   }
 
-  nextRun(): DeliverWebhooksInput {
-    return { ...this.#input, ...this.state, progress: Object.fromEntries(this.#progress) }
-  }
-
   /** Returns the dispatches that a signal names; all that are not over for a signal without ids. */
   #chosenIds(ids: GivenIds | undefined): string[] {
     if (ids === null || ids === undefined) return idsOf(this.rounds)
@@ -159,7 +160,7 @@ class DispatchGroup {
 
   #showDetails(text: string): void {
     const { subjects } = this.#input
-    const table = subjects ? `\n\n${dispatchTable(subjects, this.#progress, this.rounds)}` : ''
+    const table = subjects ? `\n\n${dispatchTable(subjects, this.progress, this.rounds)}` : ''
     const note = this.#unknown.length > 0 ? `\n\n${unknownText(this.#unknown)}` : ''
     setCurrentDetails(`${text}${table}${note}`)
   }
@@ -186,7 +187,7 @@ class DispatchGroup {
     this.summary.acknowledged += result.acknowledged
     this.summary.over += result.over
     this.lastAnswer = result.lastAnswer ?? this.lastAnswer
-    for (const id of dispatchIds) this.#progress.set(id, progressOf(id, result, this.#progress.get(id)))
+    for (const id of dispatchIds) this.progress.set(id, progressOf(id, result, this.progress.get(id)))
     const failed = { dispatchIds: result.failed, attempt: attempt + 1, dueMs: Date.now() + (scheduleMs[attempt] ?? 0) }
     const busy = { dispatchIds: result.busy, attempt, early, ...backOff(backOffMs) }
     this.rounds = [...this.rounds.filter((other) => other !== round), ...only([failed, busy], () => true)]
@@ -197,15 +198,10 @@ class DispatchGroup {
   }
 
   async endCancelled(): Promise<void> {
-    const cancelledRounds = only(this.rounds, (id) => this.cancelled.has(id))
+    const dispatchIds = idsOf(this.rounds).filter((id) => this.cancelled.has(id))
     this.rounds = only(this.rounds, (id) => !this.cancelled.has(id))
     this.cancelled.clear()
-    await this.#end(cancelledRounds, 'cancelled')
-  }
-
-  async endAll(): Promise<void> {
-    await this.#end(this.rounds, 'cancelled')
-    this.showEnd()
+    await this.end(dispatchIds, 'cancelled')
   }
 
   /** The dispatches of a round that get no further attempt. */
@@ -216,17 +212,16 @@ class DispatchGroup {
     return dispatchIds.filter((id) => beginsMs > (deadlines[id] ?? deadlineMs))
   }
 
-  async exhaust(round: Round, dispatchIds: string[]): Promise<void> {
+  async exhaust(dispatchIds: string[]): Promise<void> {
     this.rounds = only(this.rounds, (id) => !dispatchIds.includes(id))
-    await this.#end([{ ...round, dispatchIds }], 'exhausted')
+    await this.end(dispatchIds, 'exhausted')
   }
 
-  async #end(endedRounds: Round[], as: 'exhausted' | 'cancelled'): Promise<void> {
-    const dispatchIds = idsOf(endedRounds)
+  async end(dispatchIds: string[], as: 'exhausted' | 'cancelled'): Promise<void> {
     if (dispatchIds.length === 0) return
     await CancellationScope.nonCancellable(() => finishDispatches({ dispatchIds, as }))
     this.summary[as] += dispatchIds.length
-    for (const id of dispatchIds) this.#progress.set(id, { ...this.#progress.get(id), status: as })
+    for (const id of dispatchIds) this.progress.set(id, { ...this.progress.get(id), status: as })
   }
 
   showEnd(): void {

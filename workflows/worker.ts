@@ -52,16 +52,17 @@ const HAND_OVER = 'the hand-over of webhooks'
 const REPLAYS = 'the start of replays'
 const CHECKS = 'the start of checks of domains'
 
-await runProcess({ name: 'worker', check: checkTemporal, start })
+await runProcess({ name: 'worker', check: (config) => void temporalOf(config), start })
 
-function checkTemporal({ temporal }: Config): void {
+function temporalOf({ temporal }: Config) {
   if (!temporal) throw new Error('TEMPORAL_ADDRESS is not set: without Temporal a worker has nothing to do.')
+  return temporal
 }
 
 async function start(program: Program): Promise<object> {
   const { config, log, metrics, tracing, ends } = program
   const task = countTasks(metrics)
-  const temporal = config.temporal!
+  const temporal = temporalOf(config)
   installLogger(log)
   const stopping = new AbortController()
   const connection = lazyConnection(temporal)

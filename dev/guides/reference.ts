@@ -98,7 +98,7 @@ function callsOf({ paths, webhooks }: Document): DescribedCall[] {
 function callText({ request, operation }: DescribedCall, document: Document): string {
   const { summary, description, parameters = [], requestBody, responses } = operation
   const known = document.components.parameters as unknown as Record<string, ParameterObject>
-  const given = parameters.map((parameter) => (parameter.$ref ? known[nameOf(parameter.$ref)]! : parameter))
+  const given = parameters.map((parameter) => (parameter.$ref && known[nameOf(parameter.$ref)]) || parameter)
   const [, success] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? []
   const errors = Object.entries(responses).filter(([status]) => !status.startsWith('2'))
   return [
@@ -135,7 +135,7 @@ const parameterRow = ({ name, in: place, required, description, schema }: Parame
 function bodyText({ content = {} }: Content, document: Document): string {
   const [[type, { schema, example }] = ['', {}] as const] = Object.entries(content)
   if (!schema) return type ? code(type) : 'No body.'
-  const named = schema.$ref ? schemasOf(document)[nameOf(schema.$ref)]! : schema
+  const named = (schema.$ref && schemasOf(document)[nameOf(schema.$ref)]) || schema
   const text = named.properties ? fieldTable(named, document) : typeInWords(schema, document)
   return example === undefined ? text : `${text}\n\n${fence('json', asText(example))}`
 }
@@ -171,7 +171,7 @@ function typeInWords(schema: DescribedSchema, document: Document): string {
   const { $ref, type, items, oneOf, additionalProperties, format, const: only, minimum, maximum } = schema
   if ($ref) {
     const name = nameOf($ref)
-    const { oneOf } = schemasOf(document)[name]!
+    const { oneOf } = schemasOf(document)[name] ?? {}
     return oneOf ? typeInWords({ oneOf }, document) : `[${name}](${SCHEMAS}.md#${anchorOf(name)})`
   }
   if (only !== undefined) return code(JSON.stringify(only))

@@ -62,7 +62,7 @@ export function renderGuide(guide: Guide, guides: readonly Guide[]): RenderedGui
       },
       image({ href, text }: Tokens.Image) {
         const image = (file: string, scheme = '') =>
-          `<img src="${escapedHtml(hrefOf(file)!)}" alt="${escapedHtml(text)}" loading="lazy"${scheme}>`
+          `<img src="${escapedHtml(hrefOf(file) ?? file)}" alt="${escapedHtml(text)}" loading="lazy"${scheme}>`
         if (!href.endsWith('.light.png')) return image(href)
         const dark = href.replace(/light\.png$/, 'dark.png')
         return image(href, ' data-scheme="light"') + image(dark, ' data-scheme="dark"')

@@ -110,10 +110,10 @@ export function narrowingOf({ properties, required }: Schema): 'ByStatus' | 'ByR
 /** The reasons of a bounce and those of a rejection: the comment of each begins with one of these words. */
 export function splitReasons(schema: Schema): { bounces: string[]; rejections: string[] } {
   const { description } = schema
-  const words = enumWords(schema)!
+  const words = enumWords(schema) ?? []
   const of = (status: string) => words.filter((word) => String(description).includes(`- \`${word}\`: ${status}: `))
   const [bounces, rejections] = [of('Bounce'), of('Rejection')]
-  if (bounces.length + rejections.length !== words.length) {
+  if (words.length === 0 || bounces.length + rejections.length !== words.length) {
     throw new Error('the comment of every Reason begins with "Bounce: " or "Rejection: "')
   }
   return { bounces, rejections }

@@ -32,7 +32,7 @@ export function callbacksOf(schemas: Schemas, comments: Comments): Record<string
 /** `verb`: the first word of the operation ids, which must be unique in the document. */
 function postedTo(verb: string, schemas: Schemas, comments: Comments): Record<string, object> {
   const posted = (name: string, desc: DescMessage, example: object) => {
-    const [summary = '', ...more] = comments.get(desc.typeName)!.split(/(?<=\.)\s/)
+    const [summary = '', ...more] = (comments.get(desc.typeName) ?? '').split(/(?<=\.)\s/)
     return {
       post: {
         operationId: `${verb}${name}`,

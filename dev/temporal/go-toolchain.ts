@@ -71,7 +71,8 @@ export async function goToolchain({ report, signal, cacheDir }: InstallOptions):
 
 async function onPathIsNewEnough(): Promise<boolean> {
   const goMod = await readFile(new URL('go.mod', import.meta.url), 'utf8')
-  const needed = /^go ([\d.]+)$/m.exec(goMod)![1]!
+  const [, needed] = /^go ([\d.]+)$/m.exec(goMod) ?? []
+  if (needed === undefined) throw new Error('go.mod names no version of Go')
   const env = { ...process.env, GOTOOLCHAIN: 'local' }
   const version = promisify(execFile)('go', ['env', 'GOVERSION'], { env })
   return version.then(

@@ -125,13 +125,10 @@ class Collector<Row extends { json: string }, Result> {
   /** A full batch goes out at once. */
   #openSoon(): void {
     const others = this.#others
+    const isFull = this.#pending.length >= Math.min(this.#options.load?.sends ?? MAX_ROWS, MAX_ROWS)
     if (others && this.#quickStatements > 0) others.came()
-    else if (this.#waitMs === 0 || this.#isFull() || (!this.#waiting && others?.mayCome() === false)) this.#open()
+    else if (this.#waitMs === 0 || isFull || (!this.#waiting && others?.mayCome() === false)) this.#open()
     else this.#waiting ??= setTimeout(() => this.#endWait(), this.#waitMs)
-  }
-
-  #isFull(): boolean {
-    return this.#pending.length >= Math.min(this.#options.load?.sends ?? MAX_ROWS, MAX_ROWS)
   }
 
   #endWait(): void {

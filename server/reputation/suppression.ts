@@ -80,14 +80,13 @@ export function createSuppressionLookup(
     }
     const entriesOf = queries.map(() => new Map<string, Suppression>())
     for (const row of rows) {
-      if (row.n === ERASED_EXIST) continue
-      const i = row.n - 1
-      const { addresses } = queries[i]!
-      const address = addresses[lookedUp[i]!.addresses.indexOf(row.email) % addresses.length]!
-      const other = entriesOf[i]!.get(address)
+      // The row of `ERASED_EXIST` is of no query.
+      const [query, asked, entries] = [queries[row.n - 1], lookedUp[row.n - 1], entriesOf[row.n - 1]]
+      if (!query || !asked || !entries) continue
+      const address = query.addresses[asked.addresses.indexOf(row.email) % query.addresses.length] ?? row.email
+      const other = entries.get(address)
       // An address may be on one list in its erased form, and on another by itself.
-      if (!other || suppressionScopeOf(row.account_id, row.tenant_id) < other.scope)
-        entriesOf[i]!.set(address, entryOf(row))
+      if (!other || suppressionScopeOf(row.account_id, row.tenant_id) < other.scope) entries.set(address, entryOf(row))
     }
     return entriesOf
   }

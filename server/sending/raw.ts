@@ -44,12 +44,14 @@ export function readRawMessage(
 ): RawMessage | undefined {
   for (const { field, message } of besideRaw(request)) refuse(field, message)
   if ('fault' in header) return void refuse(rawName, header.fault)
-  if ('fault' in body!) return void refuse(rawName, body.fault)
+  const { raw } = request
+  if (!raw || !body) throw new Error('the contents of a raw message were not read')
+  if ('fault' in body) return void refuse(rawName, body.fault)
   const given = request.from === '' ? undefined : parseMailbox(request.from)
   if (given && given.address.toLowerCase() !== header.from.address.toLowerCase()) {
     refuse('from', `differs from the From header of raw, which is ${header.from.address}`)
   }
-  return rawMessage(bufferOf(request.raw!), header, body!)
+  return rawMessage(bufferOf(raw), header, body)
 }
 
 /** The fields that a raw message replaces. */

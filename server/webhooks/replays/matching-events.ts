@@ -40,7 +40,7 @@ export interface EventSelection {
  * The condition for the selected events in a span. The event of a dry run never matches: a handler must not take it for
  * a delivery.
  */
-export function matches({ accountId, filter, receivers }: EventSelection, span: IdSpan): SQL {
+export function matches({ accountId, filter, receivers }: EventSelection, span: IdSpan): SQL | undefined {
   const { status, event, tag, tenantId, notAcknowledged } = filter
   const kinds = EVENT_KINDS.filter((kind) => receivers.some(({ events }) => events.includes(kind)))
   return and(
@@ -53,10 +53,10 @@ export function matches({ accountId, filter, receivers }: EventSelection, span: 
     tag === undefined ? undefined : eq(events.tag, tag),
     tenantId === undefined ? undefined : eq(events.tenantId, tenantId),
     notAcknowledged ? sql`exists (${lacking(receivers, span)})` : undefined,
-  )!
+  )
 }
 
-export const isIn = ({ after, until }: IdSpan): SQL => and(gt(events.id, after), lte(events.id, until))!
+export const isIn = ({ after, until }: IdSpan) => and(gt(events.id, after), lte(events.id, until))
 
 /** The id of a replay carries the clock of the process that accepted it, which may be a little behind the event's. */
 const SLACK_MS = 60_000
