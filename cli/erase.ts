@@ -6,7 +6,13 @@ import { createSealer, type Sealer } from '../server/db/encryption.ts'
 import { publicId } from '../server/db/ids.ts'
 import { LEASE_S, LeaseLost } from '../server/db/leases.ts'
 import { people as peopleTable } from '../server/db/people-schema.ts'
-import { countMentions, type ErasedRows, ErasureRuns, erase as eraseAddress } from '../server/erasure/erase.ts'
+import {
+  countMentions,
+  type ErasedRows,
+  type ErasureParts,
+  ErasureRuns,
+  erase as eraseAddress,
+} from '../server/erasure/erase.ts'
 import type { ErasureProgress } from '../server/erasure/progress.ts'
 import { SEARCH_MS } from '../server/erasure/scan.ts'
 import { wantedAddress } from '../server/erasure/spellings.ts'
@@ -47,8 +53,6 @@ export const eraseCommand = (print: Print) =>
         print(await eraseRows(parts, found))
       })
     })
-
-type ErasureParts = Parameters<typeof eraseAddress>[0]
 
 interface FoundAddress {
   email: string

@@ -43,7 +43,7 @@ export async function startTestRuns(tests: string[]) {
       ])
       late.abort()
       const durationMs = performance.now() - startedAt
-      if (module !== 'late') return { ...resultOf(module), durationMs }
+      if (module !== 'late') return { ...verdictOf(module), durationMs }
       await worker?.end()
       await running.catch(() => {})
       return { verdict: 'timed out', durationMs, reached: {} }
@@ -75,7 +75,7 @@ const startVitest = (tests: string[], createPoolWorker: (options: PoolOptions) =
 
 type PoolOptions = ConstructorParameters<typeof KeptWorker>[0]
 
-function resultOf(module: TestModule | undefined): Omit<TestRun, 'durationMs'> {
+function verdictOf(module: TestModule | undefined): Omit<TestRun, 'durationMs'> {
   const reached = module?.meta().reached ?? {}
   if (module?.ok()) return { verdict: 'passed', reached }
   const error = firstError(module)

@@ -4,7 +4,6 @@ import { inTime } from '../async/timeout.ts'
 import type { DatabaseHost } from '../config/database-url.ts'
 import { dialDatabase } from './database-sockets.ts'
 import { addressOf, type Probe, type ServerState } from './primary.ts'
-import { one } from './statement.ts'
 
 const PROBE_MS = 2_000
 
@@ -31,7 +30,8 @@ export function createProbe(url: string): Probe {
       connection: { application_name: 'verdict' },
     })
     const ask = async () => {
-      const { kind } = one(await sql.unsafe<Pick<ServerState, 'kind'>[]>(STATE))
+      const [row] = await sql.unsafe<Pick<ServerState, 'kind'>[]>(STATE)
+      const { kind } = row!
       return { kind, timeline: kind === 'standby' ? 0 : await timelineOf(sql), address: addressOf(socket) }
     }
     const late = () => Object.assign(new Error('no answer'), { code: 'CONNECT_TIMEOUT' })

@@ -47,6 +47,6 @@ export function keepCertificate({ log, ends }: Pick<Program, 'log' | 'ends'>, fi
     }
   }
 
-  lookAgain({ ends }, LOOK_EVERY_MS, look)
+  lookAgain(ends, LOOK_EVERY_MS, look)
   return certificate
 }

@@ -47,6 +47,6 @@ export function keepLimits(
   }
 
   const onError = (error: unknown) => log.error({ err: error }, 'the new limits could not be applied')
-  lookAgain({ ends }, LOOK_EVERY_MS, look, onError)
+  lookAgain(ends, LOOK_EVERY_MS, look, onError)
   return live
 }

@@ -1,9 +1,8 @@
 import { runEvery } from '../async/run-every.ts'
-import type { Program } from './program.ts'
 
 /** Looks at files on SIGHUP, when `isAsked` is true, and at an interval, until the process ends. */
 export function lookAgain(
-  { ends }: Pick<Program, 'ends'>,
+  ends: AsyncDisposableStack,
   everyMs: number,
   look: (isAsked: boolean) => void,
   onError: (error: unknown) => void = () => {},
