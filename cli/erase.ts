@@ -2,13 +2,14 @@ import { createInterface } from 'node:readline/promises'
 import { matchingFormOf } from '../mail/address.ts'
 import type { Database } from '../server/db/connect.ts'
 import { eq } from '../server/db/drizzle.ts'
-import { createSealer, type Sealer } from '../server/db/encryption.ts'
+import { createSealer } from '../server/db/encryption.ts'
 import { publicId } from '../server/db/ids.ts'
 import { LEASE_S, LeaseLost } from '../server/db/leases.ts'
 import { people as peopleTable } from '../server/db/people-schema.ts'
 import {
   countMentions,
   type ErasedRows,
+  type Erasure,
   type ErasureParts,
   ErasureRuns,
   erase as eraseAddress,
@@ -19,7 +20,7 @@ import { wantedAddress } from '../server/erasure/spellings.ts'
 import { createErasedForm } from '../server/reputation/erased-form.ts'
 import { makeErasureKey, readErasureKey } from '../server/reputation/erasure-key.ts'
 import { accountOption, chooseAccount } from './accounts.ts'
-import { CliError, command, type Output, type Print } from './command.ts'
+import { CliError, command, type Print } from './command.ts'
 import { withDatabase } from './database.ts'
 import { variables } from './environment.ts'
 import { countInArchive, eraseInArchive, withOptionalArchive } from './history-archive.ts'
@@ -47,50 +48,44 @@ export const eraseCommand = (print: Print) =>
         const accountId = account === undefined ? undefined : (await chooseAccount(db, account)).id
         const isPerson = await isPersonOfDashboard(db, email)
         const parts = { db, clock, authorOf: operator, progress: reporter() }
-        const found = { email, sealer, accountId, isPerson }
-        if (dryRun) return print(await countRows(parts, found))
-        if (!yes) await confirm(email, account)
-        print(await eraseRows(parts, found))
+        if (!dryRun && !yes) await confirm(email, account)
+        const key = dryRun ? ((await readErasureKey(db, sealer)) ?? Buffer.alloc(32)) : await makeErasureKey(db, sealer)
+        const search = { accountId, wanted: wantedAddress(email, createErasedForm(key)) }
+        const { json, lines } = await (dryRun ? countRows : eraseRows)(parts, search, isPerson)
+        print({ json, text: [...lines, ...(isPerson ? [personHint(email)] : [])].join('\n') })
       })
     })
 
-interface FoundAddress {
-  email: string
-  sealer: Sealer
-  accountId: string | undefined
-  isPerson: boolean
-}
-
-async function countRows(parts: ErasureParts, { email, sealer, accountId, isPerson }: FoundAddress): Promise<Output> {
-  const key = (await readErasureKey(parts.db, sealer)) ?? Buffer.alloc(32)
-  const search = { accountId, wanted: wantedAddress(email, createErasedForm(key)) }
+async function countRows(parts: ErasureParts, search: Erasure, is_person: boolean) {
   const counts = await countMentions(parts, search)
   const archived = await withOptionalArchive((archive) => countInArchive(archive, search))
-  const json = { dry_run: true, rows: sumOf(counts), accounts: countsView(counts), is_person: isPerson }
-  const inArchive = archived ? [archived.text] : []
+  const json = { dry_run: true, rows: sumOf(counts), accounts: countsView(counts), is_person }
   return {
     json: { ...json, ...(archived && { archive: archived.json }) },
-    text: [rowsText(counts, 'mention'), ...inArchive, ...(isPerson ? [personHint(email)] : [])].join('\n'),
+    lines: [rowsText(counts, 'mention'), ...(archived ? [archived.text] : [])],
   }
 }
 
-async function eraseRows(parts: ErasureParts, { email, sealer, accountId, isPerson }: FoundAddress): Promise<Output> {
-  const wanted = wantedAddress(email, createErasedForm(await makeErasureKey(parts.db, sealer)))
-  const { counts, isResumed } = await eraseAddress(parts, { accountId, wanted }).catch((error) => {
+async function eraseRows(parts: ErasureParts, erasure: Erasure, is_person: boolean) {
+  const { erased } = erasure.wanted
+  const { counts, isResumed: resumed } = await eraseAddress(parts, erasure).catch((error) => {
     if (error instanceof ErasureRuns) throw new CliError('unavailable', RUNS)
     throw error instanceof LeaseLost ? new CliError('unavailable', TAKEN_OVER) : error
   })
-  const archiving = withOptionalArchive((archive) => eraseInArchive(archive, { wanted, accountId }))
+  const archiving = withOptionalArchive((archive) => eraseInArchive(archive, erasure))
   const archived = await archiving.catch((error: Error) => {
     throw new CliError('unavailable', `${ARCHIVE_LEFT}: ${error.message}\nRun this again.`)
   })
-  const resumed = isResumed ? ['Continued an interrupted erasure.'] : []
-  const json = { erased: wanted.erased, rows: sumOf(counts), accounts: countsView(counts), is_person: isPerson }
-  const inArchive = archived ? [archived.text] : []
-  const lines = [...resumed, rowsText(counts, 'changed'), ...inArchive, `The address now reads ${wanted.erased}.`]
+  const head = resumed ? ['Continued an interrupted erasure.'] : []
+  const json = { erased, rows: sumOf(counts), accounts: countsView(counts), is_person, resumed }
   return {
-    json: { ...json, resumed: isResumed, ...(archived && { archive: archived.json }) },
-    text: [...lines, ...(isPerson ? [personHint(email)] : [])].join('\n'),
+    json: { ...json, ...(archived && { archive: archived.json }) },
+    lines: [
+      ...head,
+      rowsText(counts, 'changed'),
+      ...(archived ? [archived.text] : []),
+      `The address now reads ${erased}.`,
+    ],
   }
 }
 

@@ -60,7 +60,7 @@ export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<Mut
   const baselines = await measure(judge, [...dependentsOf(imports, judge.code)])
   const quick = baselines.filter(({ durationMs }) => durationMs <= QUICK_MS)
   const slow = baselines.filter(({ durationMs }) => durationMs > QUICK_MS)
-  const court = new Court(judge, imports, baselines)
+  const court = new Court({ ...judge, imports, baselines })
   const judged = [...(await court.judgeAll(mutants, quick, 'quick', slow.length > 0 ? minutes / 2 : minutes)).values()]
   const survivors = judged.filter(isSurvivor)
   if (slow.length === 0 || survivors.length === 0) return judged
@@ -74,21 +74,19 @@ export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<Mut
   })
 }
 
+type CourtParts = Judge & { imports: ReturnType<typeof importsOf>; baselines: Baseline[] }
+
 class Court {
-  readonly #judge: Judge
-  readonly #imports: ReturnType<typeof importsOf>
-  readonly #baselines: Baseline[]
+  readonly #parts: CourtParts
   readonly #records = new Map<string, { kills: number; spentMs: number }>()
 
-  constructor(judge: Judge, imports: ReturnType<typeof importsOf>, baselines: Baseline[]) {
-    this.#judge = judge
-    this.#imports = imports
-    this.#baselines = baselines
+  constructor(parts: CourtParts) {
+    this.#parts = parts
   }
 
   /** Judges mutants by these tests for as long as the time lasts. */
   async judgeAll(mutants: Mutant[], tests: Baseline[], speed: 'quick' | 'slow', minutes: number) {
-    const { workers, progress } = this.#judge
+    const { workers, progress } = this.#parts
     const deadline = AbortSignal.timeout(minutes * 60_000)
     const judged = new Map<Mutant, MutantJudgement>()
     let next = 0
@@ -111,7 +109,7 @@ class Court {
     await runs.freshWorker()
     for (const mutant of batch) if (!deadline.aborted) judgements.set(mutant, await this.#judgeOne(runs, mutant, tests))
     if (await this.#areBelievable(runs, [...judgements.values()])) return judgements
-    this.#judge.progress('a test fails without a mutant: each mutant of this batch runs again, in a process of its own')
+    this.#parts.progress('a test fails without a mutant: each mutant of this batch runs again, in a process of its own')
     for (const [mutant, { verdict }] of judgements) {
       if (verdict !== 'killed') continue
       await runs.freshWorker()
@@ -121,7 +119,7 @@ class Court {
   }
 
   async #judgeOne(runs: TestRuns, mutant: Mutant, tests: Baseline[]): Promise<MutantJudgement> {
-    const files = [...dependentsOf(this.#imports, [mutant.file])]
+    const files = [...dependentsOf(this.#parts.imports, [mutant.file])]
     const worth = (baseline: Baseline) => {
       const { kills, spentMs } = this.#recordOf(baseline, mutant)
       return kills / spentMs
@@ -153,7 +151,7 @@ class Court {
     const killers = new Set(
       judgements.map(({ verdict, by }) => (verdict === 'killed' ? by?.split(': ')[0] : undefined)),
     )
-    for (const baseline of this.#baselines.filter(({ test }) => killers.has(test))) {
+    for (const baseline of this.#parts.baselines.filter(({ test }) => killers.has(test))) {
       const { verdict } = await runs.run(baseline.test, { files: [], limitMs: limitOf(baseline) })
       if (verdict !== 'passed') return false
     }

@@ -165,7 +165,7 @@ const BOUNDS: Record<string, Record<string, FieldBounds>> = {
 /** The limits of a request field. Throws when a field that needs them is missing from the table. */
 export function boundsOf(field: DescField): FieldBounds {
   const bounds = BOUNDS[field.parent.name]?.[field.jsonName]
-  if (!bounds && (field.fieldKind === 'list' || field.fieldKind === 'map' || BOUNDED.has(field.scalar))) {
+  if (!bounds && (field.fieldKind === 'list' || field.fieldKind === 'map' || BOUNDED.includes(field.scalar))) {
     throw new Error(
       `${field.parent.name}.${field.jsonName} needs its limits in dev/openapi/bounds.ts ({} when it has none)`,
     )
@@ -173,9 +173,4 @@ export function boundsOf(field: DescField): FieldBounds {
   return bounds ?? {}
 }
 
-const BOUNDED = new Set<ScalarType | undefined>([
-  ScalarType.STRING,
-  ScalarType.BYTES,
-  ScalarType.UINT32,
-  ScalarType.INT32,
-])
+const BOUNDED: (ScalarType | undefined)[] = [ScalarType.STRING, ScalarType.BYTES, ScalarType.UINT32, ScalarType.INT32]

@@ -106,7 +106,7 @@ export function createEndSends(
       const rowById = new Map(rows.map((row) => [row.id, row]))
       return sends.map((send) => {
         const row = rowById.get(send.claim.messageId)
-        if (row?.dispatches) for (const event of dispatchedEvents(send, row.dispatches, row.eventsAtMs)) offer(event)
+        if (row?.dispatches) for (const event of dispatchedEvents(send, row)) offer(event)
         return row !== undefined
       })
     },
@@ -115,11 +115,9 @@ export function createEndSends(
 }
 
 /** The dispatches with their events, as `createReadEvent` (webhooks/attempt/begin.ts) would read them. */
-function dispatchedEvents(
-  { claim, outcomes, sandbox }: EndingSend,
-  dispatches: NonNullable<EndedRow['dispatches']>,
-  eventsAtMs: number,
-): DispatchedEvent[] {
+function dispatchedEvents({ claim, outcomes, sandbox }: EndingSend, row: EndedRow): DispatchedEvent[] {
+  const { dispatches, eventsAtMs } = row
+  if (!dispatches) return []
   const { messageId, accountId, tenantId = null } = claim
   const { tag = null, metadata = null } = claim.request
   const events = claim.recipients.map(({ eventId, email }, i): DeliveryEvent => {

@@ -68,10 +68,7 @@ export interface AddressStanding {
  */
 export type FindStandings = (refused: Refused) => Promise<Map<string, AddressStanding>>
 
-interface StandingsParts {
-  db: Database
-  clock: DatabaseClock
-}
+type StandingsParts = { db: Database; clock: DatabaseClock }
 
 export function createStandings(parts: StandingsParts): FindStandings {
   return async (refused) => {
