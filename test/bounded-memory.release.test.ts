@@ -1,6 +1,6 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createResolver } from '../mail/dns/resolver.ts'
 import { createHostMemory } from '../mail/smtp/host-memory.ts'
 import { createStsPolicies } from '../mail/smtp/sts-policies.ts'
@@ -27,10 +27,6 @@ const collect: () => void = runInNewContext('gc')
 
 const account = await testAccount()
 const dashboard = await startDashboard({ db: account.db, clock: account.clock, trustProxy: ['127.0.0.0/8'] })
-afterAll(async () => {
-  await dashboard.stop()
-  await account.drop()
-})
 
 const buffer = Buffer.alloc(TEXT_CHARACTERS, 'x')
 

@@ -53,10 +53,7 @@ export async function startPlanWorld() {
   await countWrites(sql)
   const sweeper = connect(url, { connections: 2 })
   const db = connect(proxied.href)
-  const world = await startSendingWorld(
-    { ...mx('example.net'), ...mx('example.org') },
-    { url: proxied.href, db, drop: () => db.$client.end({ timeout: 1 }) },
-  )
+  const world = await startSendingWorld({ ...mx('example.net'), ...mx('example.org') }, { url: proxied.href, db })
   const engine = createPlansEngine(world.engineWith())
   const breaker = createBreaker({ db, limits: LIMITS })
   const api = await startApi(undefined, LIMITS, {
@@ -134,7 +131,11 @@ export async function startPlanWorld() {
 
   async function stop(): Promise<void> {
     await api.stop()
-    await Promise.all([sweeper.$client.end({ timeout: 1 }), sql.end({ timeout: 1 }), proxy.close()])
+    await world.stop()
+    await Promise.all([
+      ...[db.$client, sweeper.$client, sql].map((client) => client.end({ timeout: 1 })),
+      proxy.close(),
+    ])
     await server.stop()
   }
   return { run, stop }

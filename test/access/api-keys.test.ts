@@ -1,4 +1,4 @@
-import { afterAll, expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { hashKey, kindOfKey } from '../../server/access/api-key.ts'
 import { createKey, listKeys, revokeKey } from '../../server/access/api-keys.ts'
 import { SCOPES, SCOPES_OF } from '../../server/access/scopes.ts'
@@ -10,7 +10,6 @@ import { words } from '../harness/text.ts'
 
 const account = await testAccount()
 const { db, clock } = account
-afterAll(() => account.drop())
 
 const newKey = { name: 'shop', kind: 'live', scopes: ['emails.send'] } as const
 
@@ -43,7 +42,6 @@ test('a key is shown once; the database keeps its hash and its first characters'
 
 test('in a cell, a new key and its first characters carry the name; a key of before stays as it is', async () => {
   const own = await testAccount()
-  onTestFinished(() => own.drop())
   const { id: accountId } = await createAccount(own.db, clock, 'Cell')
   const before = await createKey(own.db, clock, { accountId, ...newKey })
   expect(await readCell(own.db)).toBeUndefined()

@@ -30,10 +30,7 @@ const api = await startApi()
 /** Beside the connections of the API, which its calls may all hold. */
 const sql = postgres(api.world.database.url, { max: 2 })
 const person = await signIn(api.world, { accountId: api.world.account.id })
-afterAll(async () => {
-  await sql.end()
-  await api.stop()
-})
+afterAll(() => sql.end())
 
 /** Holds every read of events in the database until `letGo`. */
 async function holdEvents() {

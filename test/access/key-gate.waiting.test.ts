@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, connect as dial, type Socket } from 'node:net'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { DomainService } from '../../gen/verdict/v1/domains_pb.ts'
@@ -29,7 +29,6 @@ import { outlast, pauseFor, quietFor } from '../harness/waits.ts'
 
 const account = await testAccount()
 const { db, clock, accountId } = account
-afterAll(() => account.drop())
 
 const Send = EmailService.method.send
 const ListEvents = EventService.method.listEvents

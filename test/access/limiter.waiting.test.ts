@@ -13,10 +13,7 @@ const db = database.db
 /** The connections of another process. */
 const otherDb = connect(database.url)
 afterEach(() => vi.useRealTimers())
-afterAll(async () => {
-  await otherDb.$client.end()
-  await database.drop()
-})
+afterAll(() => otherDb.$client.end())
 
 const many = (requests: number, count: (i: number) => Promise<RequestCount>) =>
   Promise.all(Array.from({ length: requests }, (_, i) => count(i)))

@@ -1,5 +1,5 @@
 import { type Client, ConnectError, createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { ActorKind, AuditService } from '../../gen/verdict/admin/v1/audit_pb.ts'
 import { createKey } from '../../server/access/api-keys.ts'
 import { ACTIONS } from '../../server/access/audit/actions.ts'
@@ -25,10 +25,6 @@ beforeAll(async () => {
     const action = i % 5 === 0 ? 'domain.delete' : 'domain.create'
     await record(account.db, { ...operator, action, target: `${i}.test` })
   }
-})
-afterAll(async () => {
-  await dashboard.stop()
-  await account.drop()
 })
 
 const logOf = async (accountId: string) => (await dashboard.person({ accountId })).client(AuditService)

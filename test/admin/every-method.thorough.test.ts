@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { type DescFile, type DescMethod, fromBinary, getOption } from '@bufbuild/protobuf'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { Access, access, confirmed } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { scope } from '../../gen/verdict/v1/options_pb.ts'
@@ -39,7 +39,6 @@ beforeAll(async () => {
   const served = await Promise.all(all.map(async (method) => (await call(method, CONNECT)).status !== 404))
   methods = all.filter((_, i) => served[i])
 })
-afterAll(() => api.stop())
 
 async function methodsOf(patterns: string[]): Promise<DescMethod[]> {
   const modules = await Promise.all(globSync(patterns).map((path) => import(join(process.cwd(), path))))

@@ -1,5 +1,5 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Import, ImportService, ImportState } from '../../gen/verdict/admin/v1/imports_pb.ts'
 import { SuppressionReason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { createImportService } from '../../server/admin/imports.ts'
@@ -18,10 +18,6 @@ const world = await testAccount()
 const service = createImportService(world)
 const services = [createServiceImplSpec<typeof ImportService>(ImportService, service)]
 const dashboard = await startDashboard({ ...world, services })
-afterAll(async () => {
-  await dashboard.stop()
-  await world.drop()
-})
 
 async function account() {
   const { id } = await createAccount(world.db, world.clock, 'Test')

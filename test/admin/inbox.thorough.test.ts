@@ -1,5 +1,5 @@
 import { createContextValues, createServiceImplSpec, type HandlerContext } from '@connectrpc/connect'
-import { afterAll, afterEach, expect, onTestFinished, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { InboxService } from '../../gen/verdict/admin/v1/inbox_pb.ts'
 import { createFrames, framePaths } from '../../server/admin/frames.ts'
 import { createInboxService } from '../../server/admin/inbox.ts'
@@ -16,7 +16,6 @@ const world = await startSendingWorld()
 const { db, sealer, clock } = world
 const other = (await createAccount(db, clock, 'Other')).id
 await createDomain({ db, sealer, clock }, { accountId: other, name: 'other.test', status: 'verified' })
-afterAll(() => world.stop())
 afterEach(() => world.inbox.delete(world.inbox.messages().map(({ id }) => id)))
 
 async function send(accountId: string, change: Parameters<typeof message>[0] = {}, storeContent = false) {
@@ -172,7 +171,6 @@ test('people read the inbox of their accounts; readers clear nothing, and frames
   const spec = createServiceImplSpec<typeof InboxService>(InboxService, createInboxService(messages()))
   const frames = framePaths(createFrames({ db, inbox: messages() }))
   const dashboard = await startDashboard({ db, clock, services: [spec], frames })
-  onTestFinished(() => dashboard.stop())
 
   const reader = await dashboard.person({ accountId: own(), role: 'reader' })
   const stranger = await dashboard.person({ accountId: other, role: 'owner' })

@@ -1,6 +1,6 @@
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { ConnectError, createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { KeyService } from '../../gen/verdict/admin/v1/keys_pb.ts'
 import { kindOfKey } from '../../server/access/api-key.ts'
 import { createIdentify } from '../../server/access/identify.ts'
@@ -20,10 +20,6 @@ const service = createServiceImplSpec<typeof KeyService>(KeyService, createKeySe
 const dashboard = await startDashboard({ ...account, services: [service] })
 const ann = await dashboard.person({ accountId: account.accountId, role: 'member' })
 const keys = ann.client(KeyService)
-afterAll(async () => {
-  await dashboard.stop()
-  await account.drop()
-})
 
 const faultsOf = (call: Promise<unknown>) =>
   call.then(

@@ -1,5 +1,5 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import {
   NotificationChannel,
   NotificationService,
@@ -17,14 +17,17 @@ import { createPost } from '../../server/webhooks/post/post.ts'
 import { testAccount } from '../harness/account.ts'
 import { startDashboard } from '../harness/person.ts'
 import { startReceiver } from '../harness/receiver.ts'
+import { untilEnd } from '../harness/until-end.ts'
 
 const world = await testAccount()
-const receiver = await startReceiver()
+const receiver = untilEnd(await startReceiver())
 const sealer = createSealer([{ id: 'k', key: Buffer.alloc(32, 1) }])
-const post = createPost({
-  allowSubnets: ['127.0.0.0/8'],
-  lookup: createLookup(createResolver({ servers: ['127.0.0.1:1'] })),
-})
+const post = untilEnd(
+  createPost({
+    allowSubnets: ['127.0.0.0/8'],
+    lookup: createLookup(createResolver({ servers: ['127.0.0.1:1'] })),
+  }),
+)
 const parts = {
   ...world,
   sealer,
@@ -35,12 +38,6 @@ const parts = {
 const service = createNotificationService(parts)
 const services = [createServiceImplSpec<typeof NotificationService>(NotificationService, service)]
 const dashboard = await startDashboard({ ...world, services, sealer })
-afterAll(async () => {
-  await dashboard.stop()
-  await post.close()
-  await receiver.close()
-  await world.drop()
-})
 
 const SECRET = '/services/T000/B000/secret'
 const urlOf = () => `http://127.0.0.1:${receiver.port}${SECRET}`

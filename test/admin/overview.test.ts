@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { timestampDate, timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { type Client, ConnectError, createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { Granularity, SendingState } from '../../gen/verdict/v1/stats_pb.ts'
 import { createKey, revokeKey } from '../../server/access/api-keys.ts'
@@ -45,10 +45,6 @@ const dashboard = await startDashboard({
 })
 beforeAll(async () => {
   overview = await overviewOf(account.accountId)
-})
-afterAll(async () => {
-  await dashboard.stop()
-  await account.drop()
 })
 
 const overviewOf = async (accountId: string) =>

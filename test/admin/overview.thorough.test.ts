@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { type Client, createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { Granularity } from '../../gen/verdict/v1/stats_pb.ts'
 import { createOverviewService } from '../../server/admin/overview.ts'
@@ -59,10 +59,6 @@ beforeAll(async () => {
   dashboard = await startDashboard({ ...account, services })
   overview = (await dashboard.person({ accountId })).client(OverviewService)
 }, 180_000)
-afterAll(async () => {
-  await dashboard.stop()
-  await account.drop()
-})
 
 const range = (days: number, granularity: Granularity) => {
   const toMs = Math.floor(account.clock.now())

@@ -1,6 +1,6 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt'
 import { ConnectError, createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { DomainService } from '../../gen/verdict/admin/v1/domains_pb.ts'
 import { createPausedDomainService } from '../../server/admin/domains.ts'
 import { resumeDomain } from '../../server/admin/pause.ts'
@@ -33,10 +33,6 @@ beforeAll(async () => {
     member: await dashboard.person({ accountId, role: 'member' }),
     reader: await dashboard.person({ accountId, role: 'reader' }),
   }
-})
-afterAll(async () => {
-  await dashboard.stop()
-  await account.drop()
 })
 beforeEach(async () => {
   const name = `shop-${count++}.example`

@@ -1,6 +1,6 @@
 import { createClient, createServiceImplSpec } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { AccountService } from '../../gen/verdict/admin/v1/account_pb.ts'
 import { KeyService } from '../../gen/verdict/admin/v1/keys_pb.ts'
 import { Role } from '../../gen/verdict/admin/v1/options_pb.ts'
@@ -42,10 +42,6 @@ const dashboard = await startDashboard({
       createInvitationService({ ...parts, ...people }),
     ),
   ],
-})
-afterAll(async () => {
-  await dashboard.stop()
-  await account.drop()
 })
 
 /** An owner of an account of their own. */

@@ -1,7 +1,6 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { operator } from '../../cli/operator.ts'
 import { eraseIn, mentionsIn } from '../../server/archive/addresses.ts'
 import { archiveDay, checkFile } from '../../server/archive/archive-day.ts'
@@ -14,12 +13,13 @@ import { run } from '../../server/db/statement.ts'
 import { erase } from '../../server/erasure/erase.ts'
 import { wantedAddress } from '../../server/erasure/spellings.ts'
 import { createErasedForm } from '../../server/reputation/erased-form.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 import { startApi } from '../services/api.ts'
 
 // A day of real sends, written into a folder and read by DuckDB.
 
 const api = await startApi()
-const folder = await mkdtemp(join(tmpdir(), 'verdict-test-archive-'))
+const folder = temporaryFolder()
 beforeAll(async () => {
   api.world.exchanger.script = { rcpt: '550 5.1.1 <ann@example.net> unknown, "quoted"' }
   const emails = [
@@ -27,10 +27,6 @@ beforeAll(async () => {
     { to: 'bob@example.net', subject: 'Yours', text: 'secret content', tag: 'for ann@example.net' },
   ]
   for (const email of emails) expect((await api.send(email)).json).not.toHaveProperty('error')
-})
-afterAll(async () => {
-  await api.stop()
-  await rm(folder, { recursive: true })
 })
 
 const WANTED = wantedAddress('ann@example.net', createErasedForm(new Uint8Array(32)))

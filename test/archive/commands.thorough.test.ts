@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { runCli as verdict } from '../../cli/run.ts'
 import { archiveDay } from '../../server/archive/archive-day.ts'
 import { fileOfTable, manifestOf } from '../../server/archive/days.ts'
@@ -21,7 +21,6 @@ beforeAll(async () => {
   account = await testAccount()
   for (const email of ['ann@example.net', 'bob@example.net']) await storeMessage(email)
 })
-afterAll(() => account.drop())
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'verdict-test-archive-'))
   const values = { DATABASE_URL: account.url, ENCRYPTION_KEYS, VERDICT_URL: '', HISTORY_ARCHIVE: folder }

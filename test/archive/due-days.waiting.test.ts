@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { checkFile } from '../../server/archive/archive-day.ts'
 import { daysOf, manifestOf, readManifest, TABLES } from '../../server/archive/days.ts'
 import { createDropRule, oldDays } from '../../server/archive/due-days.ts'
@@ -28,7 +28,6 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'verdict-test-archive-'))
   return () => rm(folder, { recursive: true })
 })
-afterAll(() => database.drop())
 
 const day = (age: number) => new Date(todayMs - age * DAY_MS).toISOString().slice(0, 10)
 

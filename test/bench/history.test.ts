@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { fillYesterday } from '../../bench/load/history.ts'
 import type { Table } from '../../bench/load/history-rows.ts'
 import { HISTORY } from '../../server/db/schema.ts'
@@ -7,7 +7,6 @@ import { run } from '../../server/db/statement.ts'
 import { testDatabase } from '../harness/postgres.ts'
 
 const database = await testDatabase()
-afterAll(() => database.drop())
 
 test('the benches generate rows for every table of history, as its columns demand', async () => {
   const tables = Object.keys(HISTORY) as Table[]

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { userInfo } from 'node:os'
-import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCli as verdict } from '../../cli/run.ts'
 import { asc } from '../../server/db/drizzle.ts'
 import { auditEntries } from '../../server/db/people-schema.ts'
@@ -8,7 +8,6 @@ import { EVERYBODY } from '../../server/db/schema.ts'
 import { testDatabase } from '../harness/postgres.ts'
 
 const database = await testDatabase()
-afterAll(() => database.drop())
 beforeEach(() => {
   const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
   for (const [name, value] of Object.entries({ DATABASE_URL: database.url, ENCRYPTION_KEYS, VERDICT_URL: '' })) {

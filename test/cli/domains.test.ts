@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCli } from '../../cli/run.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { startApi } from '../services/api.ts'
@@ -7,7 +7,6 @@ import { startApi } from '../services/api.ts'
 
 const pools = { main: { addresses: ['192.0.2.77'], warmsUp: false } }
 const api = await startApi(undefined, { ...DEFAULT_LIMITS, pools })
-afterAll(() => api.stop())
 beforeEach(() => {
   vi.stubEnv('VERDICT_URL', api.url)
   vi.stubEnv('VERDICT_API_KEY', api.keys.live)

@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { runCli } from '../../cli/run.ts'
 import { SUPPRESSION_RULES } from '../../server/reputation/incidents.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 import { arf, dsn } from '../inbound/report-forms.ts'
 
 const ORDINALS = ['', 'first', 'second', 'third']
@@ -52,8 +52,7 @@ const BOUNCE = dsn({
 })
 
 const inFile = (mail: string) => {
-  const folder = mkdtempSync(join(tmpdir(), 'explain-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const folder = temporaryFolder()
   const file = join(folder, 'mail.eml')
   writeFileSync(file, mail)
   return file

@@ -1,13 +1,12 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { CliError } from '../../cli/command.ts'
 import { writePieces } from '../../cli/output-file.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 
 async function newPath(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'output-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = temporaryFolder()
   return join(folder, 'ann.json')
 }
 

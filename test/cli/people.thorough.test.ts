@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCli } from '../../cli/run.ts'
 import { createKey } from '../../server/access/api-keys.ts'
 import { acceptInvitation } from '../../server/access/people/accept.ts'
@@ -12,17 +9,13 @@ import { publicId } from '../../server/db/ids.ts'
 import { auditEntries, people } from '../../server/db/people-schema.ts'
 import { accounts } from '../../server/db/schema.ts'
 import { testDatabase } from '../harness/postgres.ts'
+import { temporaryFolder, untilEnd } from '../harness/until-end.ts'
 
 const PASSWORD = 'correct horse battery'
 
 const database = await testDatabase()
-const clock = await createDatabaseClock(database.db)
-const folder = mkdtempSync(join(tmpdir(), 'verdict-cli-'))
-afterAll(async () => {
-  clock.stop()
-  rmSync(folder, { recursive: true })
-  await database.drop()
-})
+const clock = untilEnd(await createDatabaseClock(database.db))
+const folder = temporaryFolder()
 beforeEach(() => {
   const env = { DATABASE_URL: database.url, DATA_DIR: folder, PUBLIC_URL: 'https://verdict.test', NODE_ENV: '' }
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value)

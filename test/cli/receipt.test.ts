@@ -1,23 +1,19 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCli } from '../../cli/run.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 import { startApi } from '../services/api.ts'
 
 // The command against the whole API, and without it.
 
 const api = await startApi()
-const folder = mkdtempSync(join(tmpdir(), 'verdict-receipt-'))
+const folder = temporaryFolder()
 const { json: sent } = await api.send({ to: ['ann@example.net', 'mailbox_full@simulator.test'], text: 'Hi Ann' })
 const messageId = sent.message_id
 /** The message as its first recipient's server received it. */
 const mail = api.world.exchanger.messages[0]!.content
-afterAll(async () => {
-  rmSync(folder, { recursive: true })
-  await api.stop()
-})
 beforeEach(() => {
   vi.stubEnv('VERDICT_URL', api.url)
   vi.stubEnv('VERDICT_API_KEY', api.keys.live)

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCli } from '../../cli/run.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
@@ -6,7 +6,6 @@ import { recipients, suppressions } from '../../server/db/schema.ts'
 import { startApi } from '../services/api.ts'
 
 const api = await startApi()
-afterAll(() => api.stop())
 beforeEach(() => {
   const [{ options }] = [api.world.db.$client]
   const [host, port] = [options.host[0], options.port[0]]

@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { createServer as createTlsServer } from 'node:tls'
-import { afterAll, afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { DESTROYING, runCli } from '../../cli/run.ts'
 import { SCOPES, SCOPES_OF } from '../../server/access/scopes.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
@@ -17,15 +16,12 @@ import { stringsOf } from '../../server/domains/records.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
 import { startDns } from '../harness/dns.ts'
 import { testDatabase } from '../harness/postgres.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 
 const secret = randomBytes(32).toString('base64')
 
 const database = await testDatabase()
-const folder = mkdtempSync(join(tmpdir(), 'verdict-cli-'))
-afterAll(async () => {
-  rmSync(folder, { recursive: true })
-  await database.drop()
-})
+const folder = temporaryFolder()
 beforeEach(() => {
   set({ DATABASE_URL: database.url, ENCRYPTION_KEYS: `k1:${secret}`, DATA_DIR: folder })
   set({
@@ -108,7 +104,6 @@ test('a key is shown once; by default it has all scopes and never expires', asyn
 
 test('an installation is named once as a cell, and says which names its keys have', async () => {
   const own = await testDatabase()
-  onTestFinished(() => own.drop())
   set({ DATABASE_URL: own.url })
   expect(await textOf('cell')).toBe('This installation is not a cell. Name it: verdict cell <name>')
   await runCli(['accounts', 'create', 'Cell'])

@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCli } from '../../cli/run.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 import { startApi } from '../services/api.ts'
 
 // The commands against the whole API.
@@ -17,11 +17,7 @@ const BIN = fileURLToPath(new URL('../../cli/bin.mjs', import.meta.url))
 let progress: string[]
 
 const api = await startApi()
-const folder = mkdtempSync(join(tmpdir(), 'verdict-import-'))
-afterAll(async () => {
-  rmSync(folder, { recursive: true })
-  await api.stop()
-})
+const folder = temporaryFolder()
 beforeEach(() => {
   const [{ options }] = [api.world.db.$client]
   const [host, port] = [options.host[0], options.port[0]]

@@ -1,12 +1,11 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createKeyGate } from '../../server/access/key-gate.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
@@ -18,6 +17,7 @@ import { dkimKeys, domains } from '../../server/db/schema.ts'
 import { createSenderDomains } from '../../server/domains/sender.ts'
 import { HOSTILE } from '../harness/hostile.ts'
 import { testDatabase } from '../harness/postgres.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 
 // The command as a process: its output and exit codes. What each command does is in run.thorough.test.ts.
 
@@ -25,11 +25,7 @@ const BIN = fileURLToPath(new URL('../../cli/bin.mjs', import.meta.url))
 const secret = randomBytes(32)
 
 const database = await testDatabase()
-const folder = mkdtempSync(join(tmpdir(), 'verdict-cli-'))
-afterAll(async () => {
-  rmSync(folder, { recursive: true })
-  await database.drop()
-})
+const folder = temporaryFolder()
 
 /** Runs a command in an empty folder; by default with the test's database. */
 async function verdict(args: string[], env: Record<string, string> = {}) {

@@ -1,20 +1,17 @@
-import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { followEvents } from '../../cli/follow-events.ts'
 import { runCli } from '../../cli/run.ts'
 import { parsePublicId } from '../../server/db/ids.ts'
 import { createFeedback } from '../../server/inbound/feedback.ts'
 import { startReceiver } from '../harness/receiver.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { within } from '../harness/waits.ts'
 import { startApi } from '../services/api.ts'
 
 // The commands against the whole API and a real receiver.
 
 const api = await startApi()
-const receiver = await startReceiver()
-afterAll(async () => {
-  await receiver.close()
-  await api.stop()
-})
+const receiver = untilEnd(await startReceiver())
 beforeEach(() => {
   vi.stubEnv('VERDICT_URL', api.url)
   vi.stubEnv('VERDICT_API_KEY', api.keys.live)

@@ -9,10 +9,7 @@ import { installClient, PRINTED, PROGRAM, run } from './package.ts'
 
 const api = await startApi()
 const folder = await installClient()
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true })
-  await api.stop()
-})
+afterAll(() => rm(folder, { recursive: true, force: true }))
 
 test("the guide's program runs in a project that has only the packed client", async () => {
   await writeFile(join(folder, 'program.ts'), PROGRAM)

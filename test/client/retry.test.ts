@@ -1,12 +1,12 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { createCall } from '../../client/call.ts'
 import { Verdict, VerdictError } from '../../client/verdict.ts'
 import { type ScriptedResponse, startReceiver } from '../harness/receiver.ts'
+import { untilEnd } from '../harness/until-end.ts'
 
 // What the client retries, against a server whose responses the test sets.
 
-const service = await startReceiver()
-afterAll(() => service.close())
+const service = untilEnd(await startReceiver())
 beforeEach(() => {
   service.requests.length = 0
   pauses.length = 0

@@ -1,11 +1,10 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { streamOf } from '../../client/stream.ts'
 import { Verdict, VerdictError } from '../../client/verdict.ts'
 import { startApi } from '../services/api.ts'
 
 const api = await startApi()
 const verdict = new Verdict({ url: api.url, apiKey: api.keys.live })
-afterAll(() => api.stop())
 
 test('events are streamed as they are committed, and a later stream resumes after the position of one', async () => {
   const sent: string[] = []

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest'
+import { beforeAll, expect, expectTypeOf, test } from 'vitest'
 import { ROUTES } from '../../client/gen/contract.ts'
 import {
   type BounceReason,
@@ -20,7 +20,6 @@ const api = await startApi()
 beforeAll(async () => {
   verdict = client()
 })
-afterAll(() => api.stop())
 
 const client = (options: Partial<VerdictOptions> = {}) =>
   new Verdict({ url: api.url, apiKey: api.keys.live, ...options })

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { untilEnd } from '../harness/until-end.ts'
 import { letRun } from '../harness/waits.ts'
 import { ETCD_PORTS } from './cluster.ts'
 import { expectSwitchover, type Scenario, startScenario } from './scenario.ts'
@@ -7,9 +8,8 @@ import { expectSwitchover, type Scenario, startScenario } from './scenario.ts'
 
 let scenario: Scenario
 beforeAll(async () => {
-  scenario = await startScenario()
+  scenario = untilEnd(await startScenario())
 })
-afterAll(() => scenario?.stop())
 
 const others = (name: string) => scenario.cluster.databases.filter((machine) => machine.name !== name)
 

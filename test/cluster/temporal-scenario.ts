@@ -31,7 +31,10 @@ export interface RetriesSeen {
 }
 
 /** Starts an API process and two workers on a cluster, with endpoints that fail at first. */
-export async function startTemporalScenario(temporal: TemporalCluster, database?: TestDatabase) {
+export async function startTemporalScenario(
+  temporal: TemporalCluster,
+  database?: TestDatabase & { drop(): Promise<void> },
+) {
   const run = await startWebhookWorldAt(temporal, {
     database,
     scheduleMs: SCHEDULE_MS,

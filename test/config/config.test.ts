@@ -1,19 +1,19 @@
 import { spawnSync } from 'node:child_process'
 import { generateKeyPairSync } from 'node:crypto'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { hostname, tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Config, readConfig, readVariables } from '../../server/config/config.ts'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 
 const KEY = Buffer.alloc(32, 7).toString('base64')
 const least = { DATABASE_URL: 'postgres://verdict:secret@127.0.0.1:5432/verdict', ENCRYPTION_KEYS: `k1:${KEY}` }
 
 const HOST = 'must have a host name or an address, and a port from 1 to 65535 if any,'
 
-const dir = mkdtempSync(join(tmpdir(), 'verdict-config-'))
-afterAll(() => rmSync(dir, { recursive: true }))
+const dir = temporaryFolder()
 
 function file(name: string, text: string): string {
   writeFileSync(join(dir, name), text)

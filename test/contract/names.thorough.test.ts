@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { type DescFile, type DescMessage, ScalarType } from '@bufbuild/protobuf'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { runCli as verdict } from '../../cli/run.ts'
 import { signIn } from '../harness/person.ts'
 import { startApi } from '../services/api.ts'
@@ -12,7 +12,6 @@ import { startApi } from '../services/api.ts'
 const api = await startApi()
 const { db, clock, sealer, account } = api.world
 const owner = await signIn({ db, clock, sealer }, { accountId: account.id })
-afterAll(() => api.stop())
 
 const EMAIL = { to: ['delivered@simulator.test'], from: 'hello@example.test', subject: 'Hello', text: 'Hi' }
 const DIGEST = '0'.repeat(64)

@@ -1,21 +1,18 @@
 import { execFile } from 'node:child_process'
 import { globSync, readFileSync, statSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../harness/until-end.ts'
 
 const INITIAL_BYTES = 200 * 1_000
 const read = (name: string) => readFileSync(join(folder, name), 'utf8')
 const build = () => promisify(execFile)(process.execPath, ['dev/build-dashboard.ts', folder])
 
-const parent = await mkdtemp(join(tmpdir(), 'verdict-build-'))
+const parent = temporaryFolder()
 const folder = join(parent, 'dist')
 await build()
-
-afterAll(() => rm(parent, { recursive: true }))
 
 test('the first page loads at most 200 KB of JavaScript, compressed by gzip', () => {
   const scripts = new Set(

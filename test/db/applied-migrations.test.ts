@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { checkMigrations, compareReleases } from '../../server/db/applied-migrations.ts'
 import { createDatabaseReadiness } from '../../server/db/database-readiness.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
@@ -7,7 +7,6 @@ import { makeUnreleased, migrateLater } from '../harness/older-database.ts'
 import { testDatabase } from '../harness/postgres.ts'
 
 const database = await testDatabase()
-afterAll(() => database.drop())
 
 const remove = (where: string) => run(database.db, `delete from drizzle.__drizzle_migrations where ${where}`)
 const readiness = () => createDatabaseReadiness(database.db)()

@@ -9,13 +9,9 @@ import { outlast, within } from '../harness/waits.ts'
 
 /** Opens a pool of one connection through a proxy. Its statements may take half a second by default. */
 async function setUp(statementMs = 500) {
-  const { database, proxy, url } = await proxiedDatabase()
+  const { proxy, url } = await proxiedDatabase()
   const { $client: sql } = connect(url.href, { connections: 1, statementMs })
-  onTestFinished(async () => {
-    await sql.end({ timeout: 0 })
-    await proxy.close()
-    await database.drop()
-  })
+  onTestFinished(() => sql.end({ timeout: 0 }))
   return { sql, proxy, url }
 }
 

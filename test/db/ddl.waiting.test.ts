@@ -1,5 +1,5 @@
 import postgres from 'postgres'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createDatabaseClock, databaseTime } from '../../server/db/clock.ts'
 import { isLocked } from '../../server/db/collector.ts'
 import { removeContents } from '../../server/db/contents.ts'
@@ -160,7 +160,6 @@ const SEND_MS = 300
 test.each(KINDS)('beside a reader that stays open, $what keeps no send waiting', async (kind) => {
   await waitForDayOf(60_000)
   const database = await testDatabase()
-  onTestFinished(database.drop)
   await kind.prepare?.(database)
   const usualMs = await longestCommitDuring(database, () => letRun(1_000))
   const release = await holdReader(database)
@@ -182,7 +181,6 @@ const MIGRATIONS_OF_0_2 = Number(/^\d+/.exec(PREVIOUS_RELEASE.lastMigration)![0]
 
 test('a migration that gets no lock gives it up after a second, and is applied when the reader has left', async () => {
   const database = await testDatabase('template1')
-  onTestFinished(database.drop)
   await migrateFirst(database.db, MIGRATIONS_OF_0_2)
   await database.db.$client.end()
   const release = await holdReader(database)

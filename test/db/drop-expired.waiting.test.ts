@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { databaseTime } from '../../server/db/clock.ts'
 import { removeContents } from '../../server/db/contents.ts'
 import { sql } from '../../server/db/drizzle.ts'
@@ -16,7 +16,6 @@ const DAY_MS = 86_400_000
 await waitForDayOf(60_000)
 const database = await testDatabase()
 const todayMs = Math.floor((await databaseTime(database.db)) / DAY_MS) * DAY_MS
-afterAll(() => database.drop())
 
 const nameOf = (table: string, day: number) =>
   `${table}_${new Date(todayMs + day * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '')}`

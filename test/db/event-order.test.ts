@@ -1,12 +1,11 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { keepEventOrder } from '../../server/db/event-order.ts'
 import { newId } from '../../server/db/ids.ts'
 import { createEventReads } from '../../server/stream/read-events.ts'
 import { testDatabase } from '../harness/postgres.ts'
 
 async function world() {
-  const { db, drop } = await testDatabase()
-  onTestFinished(drop)
+  const { db } = await testDatabase()
   const clock = { now: () => Date.now(), stop() {} }
   const reads = createEventReads(db, clock)
   const account = newId(Date.now())

@@ -8,10 +8,7 @@ import { testDatabase } from '../harness/postgres.ts'
 
 const database = await testDatabase()
 const other = connect(database.url, { connections: 1 })
-afterAll(async () => {
-  await other.$client.end()
-  await database.drop()
-})
+afterAll(() => other.$client.end())
 afterEach(() => run(database.db, 'delete from leases'))
 
 const letTimePass = () => run(database.db, `update leases set until = clock_timestamp() - interval '1 second'`)

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { lostKeyFaults } from '../../server/config/lost-key-faults.ts'
 import { eq, inArray } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
@@ -23,7 +23,6 @@ beforeAll(async () => {
     await createDomain({ db, sealer: createSealer([key]), clock }, { accountId: account.id, name, status: 'verified' })
   }
 })
-afterAll(() => world.stop())
 
 test('no key is lost while every sealed value can be opened', async () => {
   expect(await findUnopenedValues(world.db, createSealer([k2, k1]))).toEqual([])

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { knownMigrations } from '../../server/db/applied-migrations.ts'
 import { databaseTime } from '../../server/db/clock.ts'
 import { newId } from '../../server/db/ids.ts'
@@ -17,7 +17,6 @@ import { testDatabase } from '../harness/postgres.ts'
 const ROWS = 60_000
 
 const database = await testDatabase('template1')
-afterAll(() => database.drop())
 
 /** How many migrations come before the one that creates the indexes. */
 const COUNT_BEFORE = knownMigrations().findIndex(({ sql }) => sql.join('').includes('messages_mentions'))

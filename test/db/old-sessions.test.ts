@@ -1,12 +1,11 @@
 import postgres from 'postgres'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { migrateFirst } from '../harness/older-database.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { PREVIOUS_RELEASE } from '../releases.ts'
 
-const { url, db, drop } = await testDatabase('template1')
-afterAll(drop)
+const { url, db } = await testDatabase('template1')
 
 /** A connection with the name that the processes of a release give theirs. */
 const session = (application_name: string) =>

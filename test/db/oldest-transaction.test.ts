@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
-import { afterAll, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { transactionFinding } from '../../cli/doctor/transactions.ts'
 import { connect } from '../../server/db/connect.ts'
 import { type OldestTransaction, readOldestTransaction, streamsState } from '../../server/db/oldest-transaction.ts'
@@ -13,7 +13,6 @@ import { testDatabase } from '../harness/postgres.ts'
 // The test server has the databases of other tests, too: a transaction of theirs may be older for a moment.
 
 const database = await testDatabase()
-afterAll(() => database.drop())
 
 /** Opens a transaction in another database of the cluster. Returns its process. */
 async function openTransaction(application = 'backup'): Promise<number> {

@@ -11,8 +11,6 @@ const proxied = await proxiedDatabase()
 const db = connect(proxied.url.href, { connections: 4 })
 afterAll(async () => {
   await db.$client.end({ timeout: 1 })
-  await proxied.proxy.close()
-  await proxied.database.drop()
 })
 
 const one = () => run<{ one: number }>(db, 'select 1 as one')

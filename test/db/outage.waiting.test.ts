@@ -12,8 +12,6 @@ const db = connect(proxied.url.href, { connections: 4 })
 await run(db, 'select 1')
 afterAll(async () => {
   await db.$client.end({ timeout: 1 })
-  await proxied.proxy.close()
-  await proxied.database.drop()
 })
 
 const step = (sql: string) => stepInTime(db, run(db, sql))

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { databaseTime } from '../../server/db/clock.ts'
 import { isLocked } from '../../server/db/collector.ts'
 import { connect } from '../../server/db/connect.ts'
@@ -14,7 +14,6 @@ const DAY_MS = 86_400_000
 const TABLES = Object.keys(HISTORY)
 
 const database = await testDatabase()
-afterAll(() => database.drop())
 afterEach(() => vi.useRealTimers())
 
 async function dayOf(ahead: number): Promise<{ startMs: number; name: string }> {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createKey } from '../../server/access/api-keys.ts'
 import { asc } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
@@ -14,7 +14,6 @@ import { testAccount } from '../harness/account.ts'
 const MIGRATION = readFileSync(new URL('../../server/db/migrations/0011_people_data.sql', import.meta.url), 'utf8')
 
 const account = await testAccount()
-afterAll(() => account.drop())
 
 const migrate = async () => {
   for (const statement of MIGRATION.split('--> statement-breakpoint')) await run(account.db, statement)

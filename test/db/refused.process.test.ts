@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startPostgres } from '../../dev/postgres/server.ts'
 import { connect } from '../../server/db/connect.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
@@ -11,6 +10,7 @@ import { startInstance } from '../e2e/instance.ts'
 import { makeUnreleased, migrateLater } from '../harness/older-database.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { startProgram } from '../harness/process.ts'
+import { temporaryFolder, untilEnd } from '../harness/until-end.ts'
 
 // A database that this version must not use: every program that would use it says so and ends.
 
@@ -18,11 +18,7 @@ const unreleased = await testDatabase()
 await makeUnreleased(unreleased.db)
 const outgrown = await testDatabase()
 await migrateLater(outgrown.db, '99.0.0')
-const dataDir = await mkdtemp(join(tmpdir(), 'verdict-unreleased-'))
-afterAll(async () => {
-  await Promise.all([unreleased.drop(), outgrown.drop()])
-  await rm(dataDir, { recursive: true, force: true })
-})
+const dataDir = temporaryFolder()
 
 const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
 const MADE = 'The database was made by an unreleased version of Verdict.'
@@ -54,8 +50,7 @@ test.each([
 )
 
 test('the embedded one of an unreleased version is refused with the name of the folder to delete', async () => {
-  const postgres = await startPostgres({ dataDir })
-  onTestFinished(postgres.stop)
+  const postgres = untilEnd(await startPostgres({ dataDir }))
   await applyMigrations(postgres.url)
   const db = connect(postgres.url, { connections: 1 })
   await makeUnreleased(db)
@@ -76,7 +71,6 @@ test('the embedded one of an unreleased version is refused with the name of the 
 
 test('/readyz of a running API is 503 on either, within 15 s', async () => {
   const instance = await startInstance()
-  onTestFinished(() => instance.stop())
   const { db } = instance.database
   const readiness = async () => {
     const response = await instance.get('/readyz')

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import type { DatabaseClock } from '../../server/db/clock.ts'
 import type { Database } from '../../server/db/connect.ts'
 import { eq } from '../../server/db/drizzle.ts'
@@ -22,7 +22,6 @@ beforeEach(async () => {
   account = await testAccount()
   ;({ db, clock } = account)
 })
-afterEach(() => account.drop())
 
 const placeOf = (id: string) => ({ table: 'dkim_keys', column: 'private_key', id })
 const secretOf = (id: string) => Buffer.from(`secret of ${id}`)

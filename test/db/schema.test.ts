@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { PgTable } from 'drizzle-orm/pg-core'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { getTableConfig } from '../../server/db/drizzle.ts'
 import { makePartitions } from '../../server/db/partitions.ts'
@@ -11,7 +11,6 @@ import { testDatabase } from '../harness/postgres.ts'
 import { RETIRED_COLUMNS } from '../releases.ts'
 
 const database = await testDatabase()
-afterAll(() => database.drop())
 
 const {
   HISTORY,

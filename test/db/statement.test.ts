@@ -6,10 +6,7 @@ import { testDatabase } from '../harness/postgres.ts'
 
 const database = await testDatabase()
 const db = connect(database.url, { connections: 1 })
-afterAll(async () => {
-  await db.$client.end({ timeout: 5 })
-  await database.drop()
-})
+afterAll(() => db.$client.end({ timeout: 5 }))
 
 const ID = '01a1fdad-841e-72ac-928b-11eba8284d67'
 

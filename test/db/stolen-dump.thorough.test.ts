@@ -1,5 +1,5 @@
 import { createHmac, createPrivateKey, randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { hashKey, kindOfKey } from '../../server/access/api-key.ts'
 import { createSessionCookie } from '../../server/access/people/cookie.ts'
 import { findInvitation, invite, inviteFirstPerson } from '../../server/access/people/invitations.ts'
@@ -53,7 +53,6 @@ beforeAll(async () => {
   await callSignIn('/sign-out', {}, { url, cookie })
   ;({ values: dump, tables } = await readDump())
 })
-afterAll(() => api.stop())
 
 /** Every text, number and octets of every row; octets in hexadecimal, base64 and as they are. */
 async function readDump() {

@@ -13,7 +13,6 @@ beforeEach(async () => {
   ;[db, observer] = pools
   onTestFinished(async () => {
     for (const pool of pools) await pool.$client.end({ timeout: 1 })
-    await database.drop()
   })
 })
 

@@ -1,15 +1,15 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmodSync, cpSync, globSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, cpSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { temporaryFolder } from '../harness/until-end.ts'
 
 // deploy/pin-images.sh on a copy, with a docker that makes a digest of each name.
 
 let folder: string
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'verdict-images-'))
+  folder = temporaryFolder()
   for (const path of ['Dockerfile', 'compose.yaml', 'deploy']) cpSync(path, join(folder, path), { recursive: true })
   writeFileSync(
     join(folder, 'docker'),
@@ -18,7 +18,6 @@ beforeAll(() => {
   )
   chmodSync(join(folder, 'docker'), 0o755)
 })
-afterAll(() => rmSync(folder, { recursive: true }))
 
 const pin = () =>
   execFileSync(join(folder, 'deploy/pin-images.sh'), { env: { PATH: `${folder}:${process.env.PATH}` } }).toString()

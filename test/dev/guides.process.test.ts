@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process'
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../harness/until-end.ts'
 
 // The pages of `/guides`, as `npm run build` renders them.
 
-const parent = mkdtempSync(join(tmpdir(), 'verdict-guides-'))
+const parent = temporaryFolder()
 const folder = join(parent, 'dist')
 await promisify(execFile)(process.execPath, ['dev/build-guides.ts', folder])
 // The page at `/` has links of its own: see test/http/site/home-page.test.ts.
@@ -15,7 +15,6 @@ const pages = globSync('**/*.html', { cwd: folder, exclude: ['home/**'] }).map((
   name,
   html: readFileSync(join(folder, name), 'utf8'),
 }))
-afterAll(() => rmSync(parent, { recursive: true }))
 
 /** The file behind an address of the guides. */
 const fileOf = (path: string) => (/(^|\/)$/.test(path) ? `${path}index.html` : path)

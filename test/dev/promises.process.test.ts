@@ -1,14 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { temporaryFolder } from '../harness/until-end.ts'
 
 // `npm run promises` finds what it is for, in every file that it is for.
 
 const CONFIG = resolve('.oxlintrc.json')
-const folder = mkdtempSync(join(tmpdir(), 'verdict-promises-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const folder = temporaryFolder()
 
 /** Checks a project of one file. Returns the exit code, and the rules that find something in it. */
 function check(source: string) {

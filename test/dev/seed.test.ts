@@ -1,23 +1,18 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { seed } from '../../dev/seed.ts'
 import { listKeys, revokeKey } from '../../server/access/api-keys.ts'
 import { listAccounts } from '../../server/directory/accounts.ts'
 import { listDomains } from '../../server/domains/domains.ts'
 import { testDatabase } from '../harness/postgres.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 
 const encryptionKeys = `dev:${randomBytes(32).toString('base64')}`
 
-const folder = await mkdtemp(join(tmpdir(), 'verdict-seed-'))
+const folder = temporaryFolder()
 const database = await testDatabase()
-
-afterAll(async () => {
-  await database.drop()
-  await rm(folder, { recursive: true })
-})
 
 const keysFile = () => join(folder, 'keys.json')
 const runSeed = (databaseUrl = database.url) => seed({ databaseUrl, encryptionKeys, keysFile: keysFile() })
@@ -56,5 +51,4 @@ test('seeding again replaces stored keys of another database', async () => {
   const before = await runSeed()
   const other = await testDatabase()
   expect((await runSeed(other.url)).live).not.toBe(before.live)
-  await other.drop()
 })

@@ -172,7 +172,6 @@ test('DATABASE_URL replaces the embedded database', async () => {
   expect(await database.db.$count(messages)).toBe(1)
   await expect(stat(join(own, 'postgres'))).rejects.toThrow('ENOENT')
   expect(await program.kill()).toBe(0)
-  await database.drop()
 })
 
 test('TEMPORAL_ADDRESS replaces the embedded Temporal, and one that cannot be reached is named', async () => {

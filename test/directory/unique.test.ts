@@ -1,11 +1,10 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { run } from '../../server/db/statement.ts'
 import { testDatabase } from '../harness/postgres.ts'
 
 // What is unique over all accounts: with several cells it would have to be decided in one place, or belong to a cell.
 
 const database = await testDatabase()
-afterAll(() => database.drop())
 
 /** Cells would have to share these: an account or a person of another cell may have the value. */
 const OF_ALL_ACCOUNTS = {

@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 
 // A reader of the reference sends its unchanged examples to a fresh `npm start`.
 
@@ -12,7 +12,7 @@ let url: string
 let headers: Record<string, string>
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'verdict-examples-'))
+  dataDir = temporaryFolder()
   program = startProgram(process.execPath, ['dev/start.ts'], { PORT: '0', DATA_DIR: dataDir })
   await waitForOutput(program, /^ready .*\n/m)
   url = program.stdout().match(/^ready (.*)$/m)![1]!
@@ -20,10 +20,7 @@ beforeAll(async () => {
   headers = { authorization: `Bearer ${live}`, 'content-type': 'application/json' }
 }, 120_000)
 
-afterAll(async () => {
-  await program?.kill()
-  await rm(dataDir, { recursive: true, force: true })
-})
+afterAll(() => program?.kill())
 
 interface Parameter {
   name: string

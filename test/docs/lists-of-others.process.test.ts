@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { readAddressList } from '../../address-files/address-list.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 import { snippets } from './snippets.ts'
 
 // The loops of the guides that fetch a list page by page, against a service that pages, limits and fails.
@@ -55,12 +55,9 @@ async function runLoop({ guide, host, page }: (typeof SERVICES)[number], fault: 
     response.end(JSON.stringify(page(url, ADDRESSES), null, 1))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const folder = mkdtempSync(join(tmpdir(), 'verdict-lists-'))
+  const folder = temporaryFolder()
   mkdirSync(join(folder, '.verdict'))
-  onTestFinished(() => {
-    server.close()
-    rmSync(folder, { recursive: true })
-  })
+  onTestFinished(() => void server.close())
   const all = snippets(readFileSync(`docs/migrating/${guide}.md`, 'utf8'))
   const loop = all.find(({ text, mark }) => mark === 'not-run=another-service' && text.includes('while :'))!.text
   const shell = loop.replaceAll(host, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)

@@ -1,20 +1,14 @@
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { eventually } from '../harness/eventually.ts'
 import { startProgram } from '../harness/process.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 import { snippets } from './snippets.ts'
 
-async function folder(name = 'verdict-receivers-'): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), name))
-  onTestFinished(() => rm(path, { recursive: true, force: true }))
-  return path
-}
-
 test('an event that the handler cannot process comes again and delays no other', async () => {
-  const path = await folder()
+  const path = temporaryFolder()
   const guide = await readFile('docs/receivers.md', 'utf8')
   const { text } = snippets(guide).find(({ mark }) => mark === 'file=inbox.mjs')!
   await writeFile(join(path, 'inbox.mjs'), text.replace('const DELAYS = [1,', 'const DELAYS = [0.2,'))
@@ -36,7 +30,7 @@ test('an event that the handler cannot process comes again and delays no other',
 })
 
 test('the receiver without dependencies ends with a message when the secret is missing, whatever its path', async () => {
-  const path = await folder('verdict receivers ')
+  const path = temporaryFolder('verdict receivers ')
   const receiver = await readFile('docs/webhook-receiver.mjs', 'utf8')
   await writeFile(join(path, 'receiver.mjs'), receiver)
   await symlink(join(path, 'receiver.mjs'), join(path, 'link.mjs'))

@@ -1,29 +1,23 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createKey } from '../../server/access/api-keys.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
 import { startInstance } from '../e2e/instance.ts'
 import { eventually } from '../harness/eventually.ts'
 import { startExchanger } from '../harness/exchanger.ts'
 import { startProgram } from '../harness/process.ts'
+import { temporaryFolder, untilEnd } from '../harness/until-end.ts'
 import { snippets } from './snippets.ts'
 
 // The queue of the guide, against a mail server that changes its mind.
 
-const folder = await mkdtemp(join(tmpdir(), 'verdict-outbox-'))
+const folder = temporaryFolder()
 const guide = await readFile('docs/retrying.md', 'utf8')
 const { text } = snippets(guide).find(({ mark }) => mark.startsWith('file='))!
 await writeFile(join(folder, 'outbox.mjs'), text)
-const exchanger = await startExchanger()
+const exchanger = untilEnd(await startExchanger())
 const instance = await startInstance({ SMTP_ROUTES: `to.test=127.0.0.1:${exchanger.port}` })
-
-afterAll(async () => {
-  await instance.stop()
-  await exchanger.close()
-  await rm(folder, { recursive: true, force: true })
-})
 
 /** Each test has a file of its own, in which a minute lasts `minuteMs`. */
 function outbox(name: string, minuteMs: number, more: NodeJS.ProcessEnv = {}) {

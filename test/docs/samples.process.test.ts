@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { untilEnd } from '../harness/until-end.ts'
 import { documentedCalls, startEcho } from './samples.ts'
 
 // The samples of the reference, run as a reader does. test/real/samples.test.ts runs those in Python and Go.
@@ -8,8 +9,7 @@ import { documentedCalls, startEcho } from './samples.ts'
 const run = promisify(execFile)
 const CALLS = documentedCalls()
 
-const echo = await startEcho()
-afterAll(() => void echo.stop())
+const echo = untilEnd(await startEcho())
 
 const sourceOf = (call: (typeof CALLS)[number], label: string) =>
   call.samples.find((sample) => sample.label === label)!.source

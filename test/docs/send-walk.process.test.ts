@@ -1,12 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startInstance } from '../e2e/instance.ts'
 import { startDns } from '../harness/dns.ts'
 import { startExchanger } from '../harness/exchanger.ts'
+import { temporaryFolder, untilEnd } from '../harness/until-end.ts'
 import { sendWalk } from './send-walk.ts'
 
 // Which files of the API process run a function during a send, as V8 counts them.
@@ -14,26 +13,22 @@ import { sendWalk } from './send-walk.ts'
 const PRELOAD = fileURLToPath(new URL('function-trace.ts', import.meta.url))
 const SENDS = 6
 
-const folder = await mkdtemp(join(tmpdir(), 'verdict-send-walk-'))
-const exchanger = await startExchanger()
-const dns = await startDns({
-  'MX example.net': [
-    { type: 'MX', name: 'example.net', ttl: 600, data: { preference: 10, exchange: 'mx.example.net' } },
-  ],
-  'A mx.example.net': [{ type: 'A', name: 'mx.example.net', ttl: 600, data: '127.0.0.1' }],
-})
+const folder = temporaryFolder()
+const exchanger = untilEnd(await startExchanger())
+const dns = untilEnd(
+  await startDns({
+    'MX example.net': [
+      { type: 'MX', name: 'example.net', ttl: 600, data: { preference: 10, exchange: 'mx.example.net' } },
+    ],
+    'A mx.example.net': [{ type: 'A', name: 'mx.example.net', ttl: 600, data: '127.0.0.1' }],
+  }),
+)
 const instance = await startInstance({
   DNS_SERVERS: dns.address,
   SMTP_PORT: String(exchanger.port),
   SMTP_ALLOW_SUBNETS: '127.0.0.0/8',
   FUNCTION_TRACE: join(folder, 'trace'),
   NODE_OPTIONS: `--import ${PRELOAD}`,
-})
-afterAll(async () => {
-  await instance.stop()
-  await exchanger.close()
-  await dns.close()
-  await rm(folder, { recursive: true, force: true })
 })
 
 let signals = 0

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { DatabaseClock } from '../../server/db/clock.ts'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
@@ -25,7 +25,6 @@ beforeAll(async () => {
   ;({ db, clock, accountId } = mine)
   otherId = (await createAccount(db, clock, 'Other')).id
 })
-afterAll(() => mine.drop())
 
 const add = (name: string, status: 'pending' | 'verified', account = accountId) =>
   createDomain({ db, sealer, clock }, { accountId: account, name, status })

@@ -1,5 +1,5 @@
 import { createPublicKey, randomBytes } from 'node:crypto'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { removeExpired } from '../../server/db/expiry.ts'
@@ -15,7 +15,6 @@ const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
 
 const account = await testAccount()
 const { db, clock, accountId } = account
-afterAll(() => account.drop())
 
 const add = (name: string, status: 'pending' | 'verified' = 'verified') =>
   createDomain({ db, sealer, clock }, { accountId, name, status })

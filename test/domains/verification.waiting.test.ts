@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import type { DatabaseClock } from '../../server/db/clock.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
@@ -36,7 +36,6 @@ const accounts: [string, string] = [
   (await createAccount(db, clock, 'One')).id,
   (await createAccount(db, clock, 'Two')).id,
 ]
-afterAll(() => database.drop())
 beforeEach(async () => {
   nowMs = START
   await db.update(domains).set({ nextCheckAt: null })

@@ -3,6 +3,7 @@ import { sql } from '../../server/db/drizzle.ts'
 import { batchKeys, openMessages, openRecipients } from '../../server/db/schema.ts'
 import { startExchanger } from '../harness/exchanger.ts'
 import { startApiProcess } from '../harness/process.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { letArrive } from '../harness/waits.ts'
 import { startInstance } from './instance.ts'
 
@@ -23,12 +24,8 @@ interface BatchResponse {
 }
 
 async function startSlowly() {
-  const exchanger = await startExchanger({ dot: { after: 400, act: '250 2.0.0 queued' } })
+  const exchanger = untilEnd(await startExchanger({ dot: { after: 400, act: '250 2.0.0 queued' } }))
   const instance = await startInstance({ SMTP_ROUTES: `slow.test=127.0.0.1:${exchanger.port}` })
-  onTestFinished(async () => {
-    await instance.stop()
-    await exchanger.close()
-  })
   const acceptedRecipients = () => exchanger.messages.map(({ to }) => to[0]!)
   return { exchanger, instance, acceptedRecipients }
 }

@@ -1,8 +1,7 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startInstance } from './instance.ts'
 
 const instance = await startInstance()
-afterAll(() => instance.stop())
 
 const CANARY = 'kanarienvogel'
 

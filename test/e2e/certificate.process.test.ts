@@ -1,19 +1,19 @@
 import { once } from 'node:events'
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { renameSync, writeFileSync } from 'node:fs'
 import { connect as connectPlain } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import tls from 'node:tls'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { CERTIFICATE, RECEIVER_CERTIFICATE } from '../harness/certificates.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 import { startInstance } from './instance.ts'
 
 // The certificate of the API's port and of the bounce port, and that of the SMTP front, are renewed while the process
 // runs.
 
-const FOLDER = mkdtempSync(join(tmpdir(), 'certificate-'))
+const FOLDER = temporaryFolder()
 const [TLS_CERT_FILE, TLS_KEY_FILE] = [join(FOLDER, 'tls.crt'), join(FOLDER, 'tls.key')]
 const FRONT = { certFile: join(FOLDER, 'front.crt'), keyFile: join(FOLDER, 'front.key') }
 const HEALTHZ = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n'
@@ -25,10 +25,6 @@ const instance = await startInstance({
   ...{ TLS_CERT_FILE, TLS_KEY_FILE, BOUNCE_PORT: String(bouncePort), LOG_LEVEL: 'info' },
   ...{ SMTP_FRONT_PORT: String(frontPort), SMTP_FRONT_TLS_PORT: String(frontTlsPort) },
   ...{ SMTP_FRONT_CERT_FILE: FRONT.certFile, SMTP_FRONT_KEY_FILE: FRONT.keyFile },
-})
-afterAll(async () => {
-  await instance.stop()
-  rmSync(FOLDER, { recursive: true })
 })
 
 function store(

@@ -1,21 +1,18 @@
 import { once } from 'node:events'
 import { get } from 'node:http'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { apiKeys, messages, openMessages } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { startExchanger } from '../harness/exchanger.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { letArrive, outlast, quietFor } from '../harness/waits.ts'
 import { startInstance } from './instance.ts'
 
 /** Starts an instance whose mail to `slow.test` is accepted `dotMs` after the final dot. */
 async function startSlow(dotMs: number, env: NodeJS.ProcessEnv = {}) {
-  const exchanger = await startExchanger({ dot: { after: dotMs, act: '250 2.0.0 queued' } })
+  const exchanger = untilEnd(await startExchanger({ dot: { after: dotMs, act: '250 2.0.0 queued' } }))
   const instance = await startInstance({ SMTP_ROUTES: `slow.test=127.0.0.1:${exchanger.port}`, ...env })
-  onTestFinished(async () => {
-    await instance.stop()
-    await exchanger.close()
-  })
   return { exchanger, instance }
 }
 
@@ -53,7 +50,6 @@ test('after SIGTERM the API finishes and stores a send without a key whose calle
 
 test('SIGHUP does not stop the API', async () => {
   const instance = await startInstance()
-  onTestFinished(() => instance.stop())
   process.kill(instance.api.pid, 'SIGHUP')
   await quietFor(500)
   expect((await instance.send()).status).toBe(200)
@@ -75,7 +71,6 @@ test('a second signal ends the API at once, unless it comes within 500 ms of the
 
 test('after SIGTERM /readyz responds with 503 at once, and new connections are served for DRAIN_GRACE_MS', async () => {
   const instance = await startInstance({ DRAIN_GRACE_MS: '12000' })
-  onTestFinished(() => instance.stop())
   const exit = instance.api.kill('SIGTERM')
   await expect.poll(() => readiness(instance.api.url), { timeout: 10_000, interval: 50 }).toBe(503)
   expect(await onNewConnection(`${instance.api.url}/healthz`)).toBe(200)
@@ -86,7 +81,6 @@ test('after SIGTERM /readyz responds with 503 at once, and new connections are s
 
 test('/readyz reports a database fault within 5 s of its start, and recovery within 5 s of its end', async () => {
   const instance = await startInstance()
-  onTestFinished(() => instance.stop())
   const { db } = instance.database
   const status = async () => (await instance.get('/readyz')).status
   expect(await status()).toBe(200)
@@ -98,7 +92,6 @@ test('/readyz reports a database fault within 5 s of its start, and recovery wit
 
 test('a revoked key is refused within 5 s', async () => {
   const instance = await startInstance()
-  onTestFinished(() => instance.stop())
   expect((await instance.send()).status).toBe(200)
   await instance.database.db.update(apiKeys).set({ revokedAt: sql`now()` }).where(eq(apiKeys.id, instance.keyId))
   await expect.poll(async () => (await instance.send()).status, { timeout: 5_000, interval: 200 }).toBe(401)

@@ -1,16 +1,13 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { attempts, openDispatches as openDispatchRows } from '../../server/db/schema.ts'
 import { startReceiver } from '../harness/receiver.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { startInstance } from './instance.ts'
 
 async function startWithReceiver() {
-  const receiver = await startReceiver()
+  const receiver = untilEnd(await startReceiver())
   const instance = await startInstance({ WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8' })
-  onTestFinished(async () => {
-    await instance.stop()
-    await receiver.close()
-  })
   const put = await instance.put('/api/v1/webhook', JSON.stringify({ url: receiver.url }))
   expect(put.status).toBe(200)
   const postedEvents = () => new Set(receiver.requests.map(({ headers }) => headers['service-event-id'])).size

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { openAccount } from '../harness/account.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { startApiProcess } from '../harness/process.ts'
+import { atEnd } from '../harness/until-end.ts'
 
 export type Instance = Awaited<ReturnType<typeof startInstance>>
 
@@ -21,6 +22,7 @@ export async function startInstance(env: NodeJS.ProcessEnv = {}) {
     ...env,
   }
   const api = await startApiProcess(environment)
+  atEnd(() => api.kill('SIGKILL'))
 
   const call =
     (method: string) =>
@@ -45,9 +47,5 @@ export async function startInstance(env: NodeJS.ProcessEnv = {}) {
   }
   const get = (path: string) => fetch(api.url + path, { headers: { authorization: `Bearer ${key}` } })
 
-  async function stop(): Promise<void> {
-    await api.kill('SIGKILL')
-    await database.drop()
-  }
-  return { api, database, environment, account, key, keyId, post, put, send, get, stop }
+  return { api, database, environment, account, key, keyId, post, put, send, get }
 }

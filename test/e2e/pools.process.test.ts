@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startExchanger } from '../harness/exchanger.ts'
+import { temporaryFolder, untilEnd } from '../harness/until-end.ts'
 import { startInstance } from './instance.ts'
 
 // The address that a mail server sees: of the pool that is bound to the account's tier, or to the domain.
@@ -13,8 +13,8 @@ const POOLS = {
   far: { addresses: ['192.0.2.1'] },
 }
 
-const exchanger = await startExchanger()
-const folder = mkdtempSync(join(tmpdir(), 'pools-'))
+const exchanger = untilEnd(await startExchanger())
+const folder = temporaryFolder()
 writeFileSync(
   join(folder, 'limits.json'),
   JSON.stringify({ tiers: { pooled: { requests_per_minute: 600, pool: 'accounts' } }, pools: POOLS, warmup: [] }),
@@ -23,11 +23,6 @@ const instance = await startInstance({
   TIERS_FILE: join(folder, 'limits.json'),
   SMTP_SOURCE_ADDRESSES: '127.0.0.1',
   SMTP_ROUTES: `example.net=127.0.0.1:${exchanger.port}`,
-})
-afterAll(async () => {
-  await instance.stop()
-  await exchanger.close()
-  rmSync(folder, { recursive: true })
 })
 
 let count = 0

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startApiProcess, startProgram } from '../harness/process.ts'
 import { startInstance } from './instance.ts'
 
 const instance = await startInstance({ SMTP_SOURCE_ADDRESSES: '127.0.0.1,::1', LOG_LEVEL: 'info' })
-afterAll(() => instance.stop())
 
 test('the API refuses to start with a source address that the machine does not have, and names variable and address', async () => {
   const env = { ...instance.environment, SMTP_SOURCE_ADDRESSES: '127.0.0.1,192.0.2.25' }

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { parseMailbox } from '../../mail/address.ts'
 import { newId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
@@ -12,7 +12,6 @@ import { testAccount } from '../harness/account.ts'
 // Indexes lead to the rows of history that may mention an address. Here every row is also searched without them.
 
 const database = await testAccount()
-afterAll(() => database.drop())
 
 const EMAIL = 'ann@xn--bcher-kva.example'
 const wanted = wantedAddress(EMAIL, createErasedForm(Buffer.alloc(32)))

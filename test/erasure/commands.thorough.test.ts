@@ -1,24 +1,20 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCli as verdict } from '../../cli/run.ts'
 import { newId } from '../../server/db/ids.ts'
 import { people } from '../../server/db/people-schema.ts'
 import { messages, recipients, suppressions, webhookEndpoints } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { testAccount } from '../harness/account.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 
 // The commands `verdict erase` and `verdict export`.
 
-const folder = mkdtempSync(join(tmpdir(), 'verdict-erase-'))
+const folder = temporaryFolder()
 const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
 const account = await testAccount()
-afterAll(async () => {
-  rmSync(folder, { recursive: true })
-  await account.drop()
-})
 beforeEach(() => {
   const values = { DATABASE_URL: account.url, ENCRYPTION_KEYS, VERDICT_URL: '' }
   for (const [name, value] of Object.entries(values)) vi.stubEnv(name, value)

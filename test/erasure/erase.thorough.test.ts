@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { asc } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
 import { LeaseLost, takeLease } from '../../server/db/leases.ts'
@@ -14,7 +14,6 @@ import { dump, eraseIn, mentionsIn } from './world.ts'
 // An erasure over everything that the API stores about an address.
 
 const api = await startApi()
-afterAll(() => api.stop())
 
 const count = async (table: string) =>
   (await run<{ n: number }>(api.world.db, `select count(*)::int as n from ${table}`))[0]!.n

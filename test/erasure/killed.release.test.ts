@@ -22,10 +22,7 @@ const env: NodeJS.ProcessEnv = {
   DATABASE_URL: account.url,
   ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
 }
-afterAll(async () => {
-  await locker.end()
-  await account.drop()
-})
+afterAll(() => locker.end())
 
 async function storeMentions(): Promise<void> {
   const { db, accountId } = account

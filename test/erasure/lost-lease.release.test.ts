@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import postgres from 'postgres'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { newId } from '../../server/db/ids.ts'
 import { suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
@@ -19,7 +19,6 @@ beforeEach(async () => {
   account = await testAccount()
   env = { DATABASE_URL: account.url, ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}` }
 })
-afterEach(() => account.drop())
 
 const suppress = (tenantId: string) =>
   account.db

@@ -14,6 +14,7 @@ import { signIn } from '../harness/person.ts'
 import { startProgram, waitForOutput } from '../harness/process.ts'
 import { type ReceivedRequest, startReceiver } from '../harness/receiver.ts'
 import { startTemporal } from '../harness/temporal.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { newEvent, storeDispatches } from '../webhooks/rows.ts'
 
 // Webhooks of events whose address was erased: the API and the worker as separate processes, Temporal, and a receiver
@@ -26,7 +27,7 @@ const instance = await startInstance({
   // A retry waits until a person asks for it.
   WEBHOOK_SCHEDULE: '0,600s',
 })
-const clock = await createDatabaseClock(instance.database.db)
+const clock = untilEnd(await createDatabaseClock(instance.database.db))
 const worker = startProgram(process.execPath, ['workflows/worker.ts'], instance.environment)
 await waitForOutput(worker, /"msg":"ready"/)
 const endpoint = { url: receiver.url, events: ['email.delivery', 'email.feedback'] }
@@ -34,8 +35,6 @@ const response = await instance.put('/api/v1/webhook', JSON.stringify(endpoint))
 const secret = ((await response.json()) as { secret: string }).secret
 afterAll(async () => {
   await worker.kill('SIGKILL')
-  clock.stop()
-  await instance.stop()
   await receiver.close()
   await temporal.stop()
 })

@@ -1,4 +1,5 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { untilEnd } from '../harness/until-end.ts'
 import { pauseFor } from '../harness/waits.ts'
 import type { ClientEntry } from '../reliability/logs.ts'
 import { killTheOldest } from './duplicates.ts'
@@ -9,7 +10,6 @@ import { diceFor } from './seed.ts'
 import { startFaultWorld, type World } from './world.ts'
 
 let world: World
-afterEach(() => world.stop())
 
 /** Sends a batch with a key until each of its messages has a response of 200. */
 async function sendUntilOk(batch: Letter[], key: string, nodeOf: () => Node): Promise<ClientEntry[]> {
@@ -26,7 +26,7 @@ test('each message of a batch is accepted at most once, after 12 random kills un
     data: () => ({ after: dice.between(0, 200), act: '354 go ahead' }),
     dot: () => ({ after: dice.between(0, 400), act: '250 2.0.0 queued' }),
   }
-  world = await startFaultWorld({ mail: { 'one.example': slow, 'two.example': slow } })
+  world = untilEnd(await startFaultWorld({ mail: { 'one.example': slow, 'two.example': slow } }))
   await Promise.all([world.start(), world.start()])
   const nodeOf = () => dice.pick([...world.nodes])
   const responses: ClientEntry[] = []

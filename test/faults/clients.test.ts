@@ -1,4 +1,5 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { untilEnd } from '../harness/until-end.ts'
 import { slowMail } from './drain.ts'
 import { letters } from './letters.ts'
 import { runLoad, tally } from './load.ts'
@@ -7,11 +8,10 @@ import { openRows } from './snapshot.ts'
 import { startFaultWorld, type World } from './world.ts'
 
 let world: World
-afterEach(() => world.stop())
 
 test('after 2,000 callers reset their connections during a send, messages with a marker are stored and all others are gone', async () => {
   const dice = diceFor('leaving')
-  world = await startFaultWorld({ mail: slowMail(dice) })
+  world = untilEnd(await startFaultWorld({ mail: slowMail(dice) }))
   const node = await world.start()
   // One caller in five stays.
   const leaveAfterMs = () => (dice.chance(0.8) ? dice.between(0, 300) : 60_000)

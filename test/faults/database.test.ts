@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
+import { untilEnd } from '../harness/until-end.ts'
 import { letRun } from '../harness/waits.ts'
 import { startCluster } from './cluster.ts'
 import { letters } from './letters.ts'
@@ -13,9 +14,8 @@ let cluster: Cluster
 let world: World
 beforeEach(async () => {
   cluster = await startCluster()
-  world = await startFaultWorld({ database: cluster })
+  world = untilEnd(await startFaultWorld({ database: cluster }))
 })
-afterEach(() => world.stop())
 
 /** The number of responses of 500 since the fault began. */
 type Failures = () => number

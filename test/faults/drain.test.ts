@@ -1,14 +1,14 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { untilEnd } from '../harness/until-end.ts'
 import { slowMail, terminateUnderLoad } from './drain.ts'
 import { diceFor } from './seed.ts'
 import { startFaultWorld, type World } from './world.ts'
 
 let world: World
-afterEach(() => world.stop())
 
 test('after each of 50 SIGTERMs under load, accepted requests get their responses and no message is cut after the dot', async () => {
   const dice = diceFor('drains')
-  world = await startFaultWorld({ mail: slowMail(dice) })
+  world = untilEnd(await startFaultWorld({ mail: slowMail(dice) }))
   const counts = await terminateUnderLoad(world, 50, dice)
   console.log(counts)
   expect(counts.delivered).toBeGreaterThan(100)

@@ -1,8 +1,9 @@
 import postgres from 'postgres'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { uuidArray } from '../../server/db/statement.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { letRun, pauseFor } from '../harness/waits.ts'
 import { letters } from './letters.ts'
 import { runLoad } from './load.ts'
@@ -30,9 +31,8 @@ let replicas: Awaited<ReturnType<typeof startReplicas>>
 let world: World
 beforeEach(async () => {
   replicas = await startReplicas()
-  world = await startFaultWorld({ database: replicas.database, env: { DATABASE_URL: replicas.url } })
+  world = untilEnd(await startFaultWorld({ database: replicas.database, env: { DATABASE_URL: replicas.url } }))
 })
-afterEach(() => world.stop())
 
 const dice = diceFor('event streams')
 

@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { applyMigrations } from '../../server/db/migrations.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { letRun, quietFor } from '../harness/waits.ts'
 import type { Server } from './cluster.ts'
 import { runKeyedLoad } from './keyed-load.ts'
@@ -14,9 +15,8 @@ beforeEach(async () => {
   replicas = await startReplicas()
   // The shortest budget, and so the shortest leases: callers wait for those of sends that the failure cut off.
   const env = { DATABASE_URL: replicas.url, SEND_BUDGET_MS: '20000' }
-  world = await startFaultWorld({ database: replicas.database, env })
+  world = untilEnd(await startFaultWorld({ database: replicas.database, env }))
 })
-afterEach(() => world.stop())
 
 const deliveredSince = (ms: number) =>
   world.logs.requests.filter(

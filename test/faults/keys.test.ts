@@ -1,4 +1,5 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { untilEnd } from '../harness/until-end.ts'
 import { pauseFor } from '../harness/waits.ts'
 import type { ClientEntry } from '../reliability/logs.ts'
 import {
@@ -17,10 +18,11 @@ import { diceFor } from './seed.ts'
 import { startFaultWorld, type World } from './world.ts'
 
 let world: World
-afterEach(() => world.stop())
 
 test('1,000 concurrent requests with one key over two processes send one mail and get equal bodies, in the time of one send', async () => {
-  world = await startFaultWorld({ mail: { 'one.example': { dot: { after: 2_000, act: '250 2.0.0 queued' } } } })
+  world = untilEnd(
+    await startFaultWorld({ mail: { 'one.example': { dot: { after: 2_000, act: '250 2.0.0 queued' } } } }),
+  )
   const nodes = await Promise.all([world.start(), world.start()])
   const letter = { request: 'crowd', to: ['ann@one.example'], text: 'All is well.', key: 'crowd' }
   const entries = await sendDuplicates(nodes, letter, 1_000)
@@ -48,7 +50,7 @@ test('when the process that sends is killed under 1,000 duplicates, all get one 
 })
 
 test('a key returns its stored response on every process for 23:59:55, and at 24:00:01 one of 50 requests sends again', async () => {
-  world = await startFaultWorld()
+  world = untilEnd(await startFaultWorld())
   const nodes = await Promise.all([world.start(), world.start()])
   const letter = { request: 'old', to: ['ann@one.example'], text: 'All is well.', key: 'old' }
   const sendToBoth = async () => bodiesOf(await Promise.all(nodes.map(({ client }) => client.send(letter))))
@@ -73,7 +75,7 @@ test('each key is accepted at most once, after 25 random kills under callers who
     data: () => ({ after: dice.between(0, 100), act: '354 go ahead' }),
     dot: () => ({ after: dice.between(0, 300), act: '250 2.0.0 queued' }),
   }
-  world = await startFaultWorld({ mail: { 'one.example': slow, 'two.example': slow } })
+  world = untilEnd(await startFaultWorld({ mail: { 'one.example': slow, 'two.example': slow } }))
   await Promise.all([world.start(), world.start()])
   const remaining = letters('keyed', 20_000, dice)[Symbol.iterator]()
   const nodeOf = () => dice.pick([...world.nodes])

@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { words } from '../harness/text.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { killAt, leastOpen } from './kill.ts'
 import { letters } from './letters.ts'
 import type { Node } from './node.ts'
@@ -9,9 +10,8 @@ import { startFaultWorld, type World } from './world.ts'
 
 let world: World
 beforeEach(async () => {
-  world = await startFaultWorld()
+  world = untilEnd(await startFaultWorld())
 })
-afterEach(() => world.stop())
 
 /** Kills one process after the other while `goesOn`. The next one starts while the last one is killed. */
 async function withNodes(

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { untilEnd } from '../harness/until-end.ts'
 import { PAUSES, type PauseResult, pauseAt } from './pause.ts'
 import { startFaultWorld, type World } from './world.ts'
 
@@ -7,13 +8,12 @@ import { startFaultWorld, type World } from './world.ts'
 let world: World
 let results: Record<keyof typeof PAUSES, PauseResult>
 beforeAll(async () => {
-  world = await startFaultWorld()
+  world = untilEnd(await startFaultWorld())
   await world.start()
   const pause = (point: keyof typeof PAUSES) => pauseAt(world, PAUSES[point], { waits: true })
   const [before, between, after] = await Promise.all([pause('before'), pause('between'), pause('after')])
   results = { before, between, after }
 })
-afterAll(() => world.stop())
 
 test('a process paused before the marker until its lease expires sends no dot, and its 500 says that nothing was sent', () => {
   const { entry } = results.before

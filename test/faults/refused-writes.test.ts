@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { databaseAt } from '../harness/template.ts'
@@ -12,7 +12,6 @@ import { mountSmallDisk } from './small-disk.ts'
 import { endpointOf, startWebhookWorld, type WebhookWorld } from './webhooks/world.ts'
 
 let run: WebhookWorld
-afterEach(() => run.stop())
 
 /** A database whose tables are on a disk of their own. The write-ahead log has room. */
 async function startOnSmallDisk() {

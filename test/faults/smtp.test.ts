@@ -1,12 +1,12 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { a, mx } from '../harness/dns.ts'
 import type { Act, Script, Verb } from '../harness/smtp-script.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import type { ClientEntry } from '../reliability/logs.ts'
 import { startMailServer } from './mail-servers.ts'
 import { startFaultWorld, type World } from './world.ts'
 
 let world: World
-afterEach(() => world.stop())
 
 const REPLIES = {
   greeting: '220 mx.test ESMTP',
@@ -46,7 +46,7 @@ function outcomeOf({ status, body, lost }: ClientEntry): string {
 
 test('each fault of a mail server at each verb has its own outcome in time, also when all happen at once', async () => {
   const scripts = Object.fromEntries(CASES.map(({ domain, script }) => [domain, script]))
-  world = await startFaultWorld({ mail: { 'first.example': {}, ...scripts } })
+  world = untilEnd(await startFaultWorld({ mail: { 'first.example': {}, ...scripts } }))
   const node = await world.start()
   // A process that has just started loads modules and opens connections first.
   await node.client.send({ request: 'first', to: ['ann@first.example'], text: 'All is well.' })
@@ -68,7 +68,7 @@ test('each fault of a mail server at each verb has its own outcome in time, also
 })
 
 test('the second mail server of a domain gets its mail when the first one is down', async () => {
-  world = await startFaultWorld()
+  world = untilEnd(await startFaultWorld())
   const second = await startMailServer(world.logs.mail, {}, '127.0.0.3')
   Object.assign(world.dns.zone, {
     'MX failover.net': [mx('failover.net', 10, 'mx1.failover.net'), mx('failover.net', 20, 'mx2.failover.net')],

@@ -1,16 +1,16 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { untilEnd } from '../harness/until-end.ts'
 import { keepUnrecorded, lockTable } from './unrecorded.ts'
 import { startFaultWorld, type World } from './world.ts'
 
 // As quick/unrecorded.process.test.ts, for longer than a lease.
 
 let world: World
-afterEach(() => world.stop())
 
 test.each(['messages', 'open_messages'])(
   'a lock of 55 s on %s leaves nothing in doubt, although leases end meanwhile',
   async (table) => {
-    world = await startFaultWorld()
+    world = untilEnd(await startFaultWorld())
     // Another process, whose sweeper looks every five seconds.
     await world.start()
     const { entries } = await keepUnrecorded(world, `55-seconds-${table}`, {

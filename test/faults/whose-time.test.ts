@@ -1,4 +1,5 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { untilEnd } from '../harness/until-end.ts'
 import { letRun, pauseFor } from '../harness/waits.ts'
 import { tally } from './load.ts'
 import { startFaultWorld, type World } from './world.ts'
@@ -6,7 +7,6 @@ import { startFaultWorld, type World } from './world.ts'
 // Time of ours is never theirs: test/mail/smtp/own-time.waiting.test.ts has the law, and this the database behind it.
 
 let world: World
-afterEach(() => world.stop())
 
 const RCPT_MS = 4_000
 
@@ -17,7 +17,9 @@ test.each([
 ])(
   'no send to a server that takes 4 s for RCPT ends as bounced while the %s wait for a lock of %i s',
   async (_, seconds, table, mode) => {
-    world = await startFaultWorld({ mail: { 'one.example': { rcpt: { after: RCPT_MS, act: '250 2.1.5 ok' } } } })
+    world = untilEnd(
+      await startFaultWorld({ mail: { 'one.example': { rcpt: { after: RCPT_MS, act: '250 2.1.5 ok' } } } }),
+    )
     const node = await world.start()
     const send = (n: number) => node.client.send({ request: `s-${n}`, to: [`a.${n}@one.example`], text: 'Hi.' })
     // One before the lock, so that the server is known, and others into it, at each of its phases.

@@ -26,7 +26,7 @@ export interface WorldOptions {
   env?: NodeJS.ProcessEnv
   /** The content of TIERS_FILE. */
   limits?: object
-  database?: { url: string; db: Database; drop(): Promise<void> }
+  database?: { url: string; db: Database; drop?(): Promise<void> }
   /** Creates the account. Another release creates it in its own tables. */
   openAccount?: typeof openAccount
 }
@@ -46,7 +46,7 @@ export async function startFaultWorld(options: WorldOptions = {}) {
   const { mail = { 'one.example': {}, 'two.example': {} }, env, openAccount: open = openAccount } = options
   console.log(`FAULT_SEED=${SEED}`)
   const logs: Logs = { requests: [], mail: { rcptAddresses: [], dots: [] }, database: [], processes: [] }
-  const database = options.database ?? (await testDatabase())
+  const database: NonNullable<WorldOptions['database']> = options.database ?? (await testDatabase())
   const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
   const openAccountFor = (domain: string) => open(database.db, ENCRYPTION_KEYS, domain)
   const account = await openAccountFor('example.test')
@@ -115,7 +115,7 @@ export async function startFaultWorld(options: WorldOptions = {}) {
     }
     for (const server of servers.values()) await server.close()
     await Promise.all([dns.close(), sql.end()])
-    await database.drop()
+    await database.drop?.()
     await rm(folder, { recursive: true })
   }
 

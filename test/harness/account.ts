@@ -7,26 +7,20 @@ import { createSealer } from '../../server/db/encryption.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { type TestDatabase, testDatabase } from './postgres.ts'
+import { untilEnd } from './until-end.ts'
 
 export interface TestAccount extends TestDatabase {
   clock: DatabaseClock
   accountId: string
 }
 
-/** Creates a clock and one account, in a database of their own or in this one. Drop it in `afterAll`. */
-export async function testAccount(database?: TestDatabase): Promise<TestAccount> {
-  database ??= await testDatabase()
+/** Creates a clock and one account in a database of their own. In this one, its creator stops the clock. */
+export async function testAccount(on?: TestDatabase): Promise<TestAccount> {
+  const database = on ?? (await testDatabase())
   const clock = await createDatabaseClock(database.db)
+  if (!on) untilEnd(clock)
   const { id: accountId } = await createAccount(database.db, clock, 'Test')
-  return {
-    ...database,
-    clock,
-    accountId,
-    drop() {
-      clock.stop()
-      return database.drop()
-    },
-  }
+  return { ...database, clock, accountId }
 }
 
 /**

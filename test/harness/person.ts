@@ -23,6 +23,7 @@ import { createApp } from '../../server/http/app.ts'
 import { listen } from '../../server/http/listener/listen.ts'
 import type { Frames } from '../../server/http/site/frame-routes.ts'
 import { createLogger } from '../../server/process/log.ts'
+import { atEnd } from './until-end.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -175,6 +176,7 @@ export async function startDashboard({ db, clock, trustProxy, frames, ...more }:
     keySet: { read: async () => ({ keys: [] }), maxAgeSeconds: 300 },
   })
   const listener = await listen(app, { host: '127.0.0.1', port: 0 })
+  atEnd(() => listener.close({ timeoutMs: 0 }))
   return {
     url: listener.url,
     sealer,
@@ -183,7 +185,6 @@ export async function startDashboard({ db, clock, trustProxy, frames, ...more }:
       const person = await signIn({ db, clock, sealer }, belonging)
       return { ...person, client: <S extends DescService>(service: S) => person.client(service, listener.url) }
     },
-    stop: () => listener.close({ timeoutMs: 0 }),
   }
 }
 

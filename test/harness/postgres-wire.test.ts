@@ -4,7 +4,7 @@ import { readStatements } from './postgres-wire.ts'
 import { proxiedDatabase } from './proxied-database.ts'
 
 test('the reader reports each statement when it is sent and when it is done, prepared statements too', async () => {
-  const { database, proxy, url } = await proxiedDatabase()
+  const { proxy, url } = await proxiedDatabase()
   const read = readStatements()
   const seen: string[] = []
   proxy.onMessage = (message) => {
@@ -19,6 +19,4 @@ test('the reader reports each statement when it is sent and when it is done, pre
   const ours = ['select $1::int', 'select $1::int', 'select 3', 'begin ', 'select 4', 'commit']
   expect(seen.slice(-12)).toEqual(ours.flatMap((sql) => [`starts ${sql}`, `ends ${sql}`]))
   await db.$client.end()
-  await proxy.close()
-  await database.drop()
 })

@@ -3,16 +3,16 @@ import postgres from 'postgres'
 import { inject } from 'vitest'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { databaseAt } from './template.ts'
+import { atEnd } from './until-end.ts'
 
 export interface TestDatabase {
   url: string
   db: Database
-  drop(): Promise<void>
 }
 
 /**
  * Creates a migrated database with partitions on the run's Postgres (see global-postgres.ts), or one without tables
- * from `template1`. Drop it in `afterAll`.
+ * from `template1`. It is dropped with its test or file.
  */
 export async function testDatabase(template = inject('templateDatabase')): Promise<TestDatabase> {
   const server = inject('postgresUrl')
@@ -21,13 +21,10 @@ export async function testDatabase(template = inject('templateDatabase')): Promi
   await admin.unsafe(`create database ${name} template ${template}`)
   const url = databaseAt(server, name)
   const db = connect(url)
-  return {
-    url,
-    db,
-    drop: async () => {
-      await db.$client.end({ timeout: 5 })
-      await admin.unsafe(`drop database if exists ${name} with (force)`)
-      await admin.end()
-    },
-  }
+  atEnd(async () => {
+    await db.$client.end({ timeout: 5 })
+    await admin.unsafe(`drop database if exists ${name} with (force)`)
+    await admin.end()
+  })
+  return { url, db }
 }

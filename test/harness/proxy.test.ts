@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { startProxy, type TcpProxy } from './proxy.ts'
+import { untilEnd } from './until-end.ts'
 import { letArrive, quietFor } from './waits.ts'
 
 /** Starts an echo server that adds angle brackets, behind a proxy. `log` records what each end notices. */
@@ -19,12 +20,9 @@ async function setUp(onMessage?: TcpProxy['onMessage']) {
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const proxy = await startProxy({ host: '127.0.0.1', port: (server.address() as AddressInfo).port })
+  const proxy = untilEnd(await startProxy({ host: '127.0.0.1', port: (server.address() as AddressInfo).port }))
   if (onMessage) proxy.onMessage = onMessage
-  onTestFinished(async () => {
-    await proxy.close()
-    server.close()
-  })
+  onTestFinished(() => void server.close())
 
   function dial(): Socket {
     const client = connect({ host: '127.0.0.1', port: proxy.port, allowHalfOpen: true, noDelay: true })

@@ -1,13 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Connection } from '@temporalio/client'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startTemporal, type TestTemporal } from './temporal.ts'
+import { temporaryFolder } from './until-end.ts'
 
-const folder = await mkdtemp(join(tmpdir(), 'verdict-temporal-'))
-
-afterAll(() => rm(folder, { recursive: true }))
+const folder = temporaryFolder()
 
 test('a Temporal that starts again with its file and port keeps its history, and without the file it starts empty', async () => {
   const dbFile = join(folder, 'temporal.db')

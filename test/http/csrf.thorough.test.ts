@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { sessions } from '../../server/db/people-schema.ts'
 import { signIn } from '../harness/person.ts'
 import { startApi } from '../services/api.ts'
@@ -10,7 +10,6 @@ import { startApi } from '../services/api.ts'
 const api = await startApi(undefined, undefined, { http: { trustProxy: ['127.0.0.0/8'] } })
 const { db, clock, sealer, account } = api.world
 const person = await signIn({ db, clock, sealer }, { accountId: account.id })
-afterAll(() => api.stop())
 
 /** Content types that need no preflight, and those that a careless parser takes for one of them. */
 const SIMPLE = [

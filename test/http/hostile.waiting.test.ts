@@ -2,18 +2,20 @@ import { once } from 'node:events'
 import http2 from 'node:http2'
 import { text as textOf } from 'node:stream/consumers'
 import fc from 'fast-check'
-import { afterAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { anyCharacter } from '../harness/text.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { letArrive, pauseFor } from '../harness/waits.ts'
 import { KEY, startEndless, startGateway, startSlow } from './gateway.ts'
 import { ask, firstResponse, MAIL, open, receive, send, talk } from './requests.ts'
 
-const gateway = await startGateway({
-  listen: { sniffTimeoutMs: 300, headersTimeoutMs: 500 },
-  limits: { bodyTimeoutMs: 400 },
-})
-afterAll(() => gateway.close())
+const gateway = untilEnd(
+  await startGateway({
+    listen: { sniffTimeoutMs: 300, headersTimeoutMs: 500 },
+    limits: { bodyTimeoutMs: 400 },
+  }),
+)
 
 const KEY_LINE = `Authorization: Bearer ${KEY}\r\n`
 const HEAD = `POST /api/v1/emails/send HTTP/1.1\r\nHost: x\r\n${KEY_LINE}`

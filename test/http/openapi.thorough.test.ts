@@ -1,18 +1,18 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
 import { pino } from 'pino'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Health } from '../../gen/grpc/health/v1/health_pb.ts'
 import { createOpenCalls } from '../../server/access/open-calls.ts'
 import type { FeedbackEvent, StoredEvent } from '../../server/db/delivery-event.ts'
 import { createApp } from '../../server/http/app.ts'
 import { payloadOf } from '../../server/webhooks/attempt/payload.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { newEvent } from '../webhooks/rows.ts'
 import { document, faultsAgainst } from './documented.ts'
 import { KEY, startGateway } from './gateway.ts'
 import { ask } from './requests.ts'
 
-const gateway = await startGateway()
-afterAll(() => gateway.close())
+const gateway = untilEnd(await startGateway())
 
 interface Operation {
   operationId: string

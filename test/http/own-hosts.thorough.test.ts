@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect as connectHttp2 } from 'node:http2'
 import fc from 'fast-check'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { signIn } from '../harness/person.ts'
 import { startApi } from '../services/api.ts'
 import { talk } from './requests.ts'
@@ -19,7 +19,6 @@ const api = await startApi(undefined, undefined, { http: { allowedHosts: NAMES }
 const port = Number(new URL(api.url).port)
 const { db, clock, sealer, account } = api.world
 const person = await signIn({ db, clock, sealer }, { accountId: account.id })
-afterAll(() => api.stop())
 
 interface Route {
   verb: string

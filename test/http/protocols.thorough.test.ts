@@ -8,7 +8,7 @@ import { Code, ConnectError, createClient, type Transport } from '@connectrpc/co
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
 import grpc from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { BadRequestSchema, ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { Health, HealthCheckResponse_ServingStatus as Serving } from '../../gen/grpc/health/v1/health_pb.ts'
@@ -17,12 +17,12 @@ import { fail, reasonOf } from '../../server/errors.ts'
 import { MAX_OBJECTS } from '../../server/http/body/request-bounds.ts'
 import { listen } from '../../server/http/listener/listen.ts'
 import { AUTHORITY, CERTIFICATE } from '../harness/certificates.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { KEY, startGateway } from './gateway.ts'
 import { MAIL } from './requests.ts'
 import { MESSAGE_ID } from './resources.ts'
 
-const gateway = await startGateway()
-afterAll(() => gateway.close())
+const gateway = untilEnd(await startGateway())
 
 const withKey = { headers: { authorization: `Bearer ${KEY}` } }
 const mail = { ...MAIL, to: [MAIL.to] }

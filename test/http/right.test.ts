@@ -1,8 +1,9 @@
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { fail, reasonOf } from '../../server/errors.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { CALLER, type Gateway, KEY, startGateway } from './gateway.ts'
 import { MAIL, send } from './requests.ts'
 
@@ -13,20 +14,21 @@ let trustedMs: number
 let checks: number
 let lost: boolean
 beforeAll(async () => {
-  gateway = await startGateway({
-    async gate({ giveRight }) {
-      giveRight!({
-        trustedMs,
-        async check() {
-          checks++
-          if (lost) throw fail('invalid_api_key', 'It was revoked.')
-        },
-      })
-      return CALLER
-    },
-  })
+  gateway = untilEnd(
+    await startGateway({
+      async gate({ giveRight }) {
+        giveRight!({
+          trustedMs,
+          async check() {
+            checks++
+            if (lost) throw fail('invalid_api_key', 'It was revoked.')
+          },
+        })
+        return CALLER
+      },
+    }),
+  )
 })
-afterAll(() => gateway.close())
 beforeEach(() => {
   checks = 0
   lost = false

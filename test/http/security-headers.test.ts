@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import http2 from 'node:http2'
 import https from 'node:https'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { AUTHORITY, CERTIFICATE } from '../harness/certificates.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { KEY, startGateway } from './gateway.ts'
 import { firstResponse, talk } from './requests.ts'
 
-const plain = await startGateway()
-const own = await startGateway({ listen: { tls: CERTIFICATE } })
-afterAll(() => Promise.all([plain.close(), own.close()]))
+const plain = untilEnd(await startGateway())
+const own = untilEnd(await startGateway({ listen: { tls: CERTIFICATE } }))
 
 const SEND_RPC = '/verdict.v1.EmailService/Send'
 const withKey = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { asc } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
 import {
@@ -24,7 +24,6 @@ import { newClaim } from '../harness/claim.ts'
 
 const account = await testAccount()
 const keep = createFeedback(account)
-afterAll(() => account.drop())
 beforeEach(() => run(account.db, 'truncate feedback, events, suppressions, refusals, hourly_stats, open_stats'))
 
 /** A message that was delivered to these recipients. Returns its return path. */

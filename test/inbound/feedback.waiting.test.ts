@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { asc, eq, sql } from '../../server/db/drizzle.ts'
 import {
@@ -22,7 +22,6 @@ import { startInboundWorld } from './world.ts'
 const TAKEN = '250 2.0.0 Thank you'
 
 const world = await startInboundWorld()
-afterAll(() => world.stop())
 beforeEach(async () => {
   await run(world.db, 'truncate feedback, suppressions, refusals, hourly_stats, open_stats')
   world.received.length = 0

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { asc, sql } from '../../server/db/drizzle.ts'
 import { feedback as feedbackRows, hourlyStats, refusals, suppressions } from '../../server/db/schema.ts'
@@ -19,7 +19,6 @@ const NEIGHBOURS = ['mallory.org', 'victim.org', ...Array.from({ length: 37 }, (
 
 const zone = NEIGHBOURS.map((name) => [`MX ${name}`, [mx(name, 10, 'mx.example.net')]])
 const world = await startInboundWorld({}, Object.fromEntries(zone))
-afterAll(() => world.stop())
 beforeEach(async () => {
   await run(world.db, 'truncate feedback, suppressions, refusals, hourly_stats, breakers')
   world.received.length = 0

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { readReport } from '../../server/inbound/report.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { letArrive } from '../harness/waits.ts'
 import { deliver, openClient } from './client.ts'
 import { client, greeted, listener, TO } from './listening.ts'
@@ -48,8 +49,7 @@ test('one address may have a few connections; when all are taken, the longest si
   }
   // It has spoken just now, and the next one has not.
   await held[0]!.say('MAIL FROM:<>')
-  const more = await openClient(port, '127.0.0.1', '127.0.0.4')
-  onTestFinished(more.close)
+  const more = untilEnd(await openClient(port, '127.0.0.1', '127.0.0.4'))
   expect(await more.say()).toMatch(/^220/)
   expect(await held[0]!.say('RSET')).toMatch(/^250/)
 })

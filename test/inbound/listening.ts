@@ -4,6 +4,7 @@ import { newId } from '../../server/db/ids.ts'
 import { makeReturnPath } from '../../server/domains/return-path.ts'
 import { addresseesOf } from '../../server/inbound/addressee.ts'
 import { type ListenerParts, listenForBounces } from '../../server/inbound/listener.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { type Client, openClient } from './client.ts'
 
 // A listener of its own for each test, and clients that have greeted it.
@@ -30,8 +31,7 @@ export async function listener(more: Partial<ListenerParts> = {}) {
 }
 
 export async function client(port: number): Promise<Client> {
-  const opened = await openClient(port)
-  onTestFinished(opened.close)
+  const opened = untilEnd(await openClient(port))
   return opened
 }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { firstIdAt, newId } from '../../server/db/ids.ts'
 import { feedback, messages, recipients, suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
@@ -18,7 +18,6 @@ beforeAll(async () => {
   for (const table of ['messages', 'recipients'])
     await run(database.db, `create table ${table}_before partition of ${table} for values ${bounds}`)
 })
-afterAll(() => database.drop())
 beforeEach(() => run(database.db, 'truncate messages, recipients, feedback, suppressions'))
 
 interface Sent {

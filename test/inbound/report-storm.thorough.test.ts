@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { lowerAscii } from '../../mail/address.ts'
 import { run } from '../../server/db/statement.ts'
 import { readReturnPath } from '../../server/domains/return-path.ts'
@@ -11,7 +11,6 @@ import { startInboundWorld } from './world.ts'
 // Whatever comes to one return path, and however much of it: it says of a recipient what one report can say.
 
 const world = await startInboundWorld()
-afterAll(() => world.stop())
 beforeEach(() => run(world.db, 'truncate feedback, suppressions, refusals, hourly_stats, open_stats'))
 
 const SEED = 43

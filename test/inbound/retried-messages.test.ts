@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { asc } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
 import { feedback as feedbackRows, refusals } from '../../server/db/schema.ts'
@@ -12,7 +12,6 @@ import { startInboundWorld } from './world.ts'
 // A chain of retries has one return path for each recipient domain. A report to it may be about any of its messages.
 
 const world = await startInboundWorld({}, { 'MX other.org': [mx('other.org', 10, 'mx.example.net')] })
-afterAll(() => world.stop())
 beforeEach(async () => {
   await run(world.db, 'truncate feedback, suppressions, refusals, hourly_stats, breakers')
   world.received.length = 0

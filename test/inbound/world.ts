@@ -3,6 +3,7 @@ import { addresseesOf } from '../../server/inbound/addressee.ts'
 import { createFeedback } from '../../server/inbound/feedback.ts'
 import { type ListenerParts, listenForBounces } from '../../server/inbound/listener.ts'
 import { createReceiver, type ReceivedMail } from '../../server/inbound/receive.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { message, startSendingWorld } from '../sending/world.ts'
 import { deliver } from './client.ts'
 
@@ -23,15 +24,17 @@ export async function startInboundWorld(
     keep: createFeedback({ db, clock }),
     report: (each) => void received.push(each),
   })
-  const listener = await listenForBounces({
-    host: '127.0.0.1',
-    port: 0,
-    name: 'bounces.example.test',
-    addresseeOf: addresseesOf({ returnPathKeys, returnPathHost: 'bounces.example.test' }),
-    receive,
-    failed: (error) => void errors.push(error),
-    ...more,
-  })
+  const listener = untilEnd(
+    await listenForBounces({
+      host: '127.0.0.1',
+      port: 0,
+      name: 'bounces.example.test',
+      addresseeOf: addresseesOf({ returnPathKeys, returnPathHost: 'bounces.example.test' }),
+      receive,
+      failed: (error) => void errors.push(error),
+      ...more,
+    }),
+  )
   const send = world.sendAlone()
 
   /** Sends a message, and returns its UUID and the address for its bounces. */
@@ -42,11 +45,6 @@ export async function startInboundWorld(
       signal: new AbortController().signal,
     })
     return { id: parsePublicId('msg', messageId)!, messageId, returnPath: exchanger.messages.at(-1)?.from ?? '' }
-  }
-
-  async function stop(): Promise<void> {
-    await listener.close()
-    await world.stop()
   }
 
   return {
@@ -60,6 +58,5 @@ export async function startInboundWorld(
     sendMessage,
     /** The reply to a mail to this address. */
     bounce: (to: string, mail: string, from?: string) => deliver(listener.port, to, mail, from),
-    stop,
   }
 }

@@ -21,10 +21,7 @@ const batches: [name: string, rows: number][] = []
 const database = await testDatabase()
 const db = connect(database.url, { batchNotes: (name) => (rows) => void batches.push([name, rows]) })
 const claim = createClaim(db)
-afterAll(async () => {
-  await db.$client.end()
-  await database.drop()
-})
+afterAll(() => db.$client.end())
 
 const DAY = '2026-01-31'
 const MONTH = '2026-01-01'

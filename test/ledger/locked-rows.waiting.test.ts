@@ -16,6 +16,7 @@ import { createRecordUntilStored } from '../../server/sending/until-stored.ts'
 import { newClaim } from '../harness/claim.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { recipient } from '../harness/recipient.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { letArrive, outlast, pauseFor } from '../harness/waits.ts'
 
 // A lock on the rows of one account, at any step of its sends, stops no other account. What this process knows is
@@ -23,15 +24,11 @@ import { letArrive, outlast, pauseFor } from '../harness/waits.ts'
 
 const database = await testDatabase()
 const db = connect(database.url, { lockMs: 1_000 })
-const clock = await createDatabaseClock(db)
+const clock = untilEnd(await createDatabaseClock(db))
 const claim = createClaim(db)
 const mark = createMarker(db)
 const record = createRecordUntilStored({ db, clock }, LEFT_TO_TEMPORAL)
-afterAll(async () => {
-  clock.stop()
-  await db.$client.end()
-  await database.drop()
-})
+afterAll(() => db.$client.end())
 
 const DAY = '2026-01-31'
 const CONTENT = { sizeBytes: 7, digest: 'ab'.repeat(32) }

@@ -34,7 +34,6 @@ afterAll(async () => {
   await db.$client.end()
   await admin.unsafe(`drop owned by ${role}; drop role ${role}`)
   await admin.end()
-  await database.drop()
 })
 
 const codeOf = async (): Promise<string> =>

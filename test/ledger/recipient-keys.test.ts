@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { newId } from '../../server/db/ids.ts'
 import { run } from '../../server/db/statement.ts'
@@ -16,7 +16,6 @@ import { recipient } from '../harness/recipient.ts'
 
 const database = await testDatabase()
 const claim = createClaim(database.db)
-afterAll(() => database.drop())
 
 const keyOf = (text: string) => createHash('sha256').update(text).digest('hex')
 const account = () => newId(Date.now())

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { removeExpired } from '../../server/db/expiry.ts'
 import { newId } from '../../server/db/ids.ts'
@@ -22,7 +22,6 @@ const database = await testDatabase()
 const processes: ReturnType<typeof createClaim>[] = [createClaim(database.db), createClaim(database.db)]
 const claim: ReturnType<typeof createClaim> = processes[0]!
 const settle = createSettleUntilStored(database.db, LEFT_TO_TEMPORAL)
-afterAll(() => database.drop())
 
 /** What retries the recipients at these positions. */
 function retryOf(retriedId: string, ...positions: number[]): Retry {

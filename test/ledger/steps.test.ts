@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
 import { and, asc, eq, sql } from '../../server/db/drizzle.ts'
@@ -26,6 +26,7 @@ import { createReadEvent } from '../../server/webhooks/attempt/begin.ts'
 import { newClaim } from '../harness/claim.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { recipient } from '../harness/recipient.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { letArrive } from '../harness/waits.ts'
 
 // Claim, marker, record, settle, release and sweep: the commits of a send, against a real PostgreSQL.
@@ -36,13 +37,9 @@ const CONTENT = { sizeBytes: 7, digest: 'ab'.repeat(32) }
 const database = await testDatabase()
 const claim = createClaim(database.db)
 const mark = createMarker(database.db)
-const clock = await createDatabaseClock(database.db)
+const clock = untilEnd(await createDatabaseClock(database.db))
 const record = createRecordUntilStored({ db: database.db, clock }, LEFT_TO_TEMPORAL)
 const settle = createSettleUntilStored(database.db, LEFT_TO_TEMPORAL)
-afterAll(async () => {
-  clock.stop()
-  await database.drop()
-})
 
 /** A lease that does not end during a test. */
 const soon = () => performance.now() + 5_000

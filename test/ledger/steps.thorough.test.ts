@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { inArray } from '../../server/db/drizzle.ts'
 import { openMessages } from '../../server/db/schema.ts'
 import { run, uuidArray } from '../../server/db/statement.ts'
@@ -13,7 +13,6 @@ import { letRun, outlast } from '../harness/waits.ts'
 const database = await testDatabase()
 const claim = createClaim(database.db)
 const mark = createMarker(database.db)
-afterAll(() => database.drop())
 
 /** Ends the leases of messages at random within a second. */
 const END_LEASES = `

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { openMessages } from '../../server/db/schema.ts'
@@ -13,7 +13,6 @@ import { testDatabase } from '../harness/postgres.ts'
 
 const database = await testDatabase()
 const db = database.db
-afterAll(() => database.drop())
 afterEach(() => vi.useRealTimers())
 
 /** Sends whose process was killed, and whose lease is over; `marked` of them had a marker. */

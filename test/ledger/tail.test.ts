@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { asc, sql } from '../../server/db/drizzle.ts'
 import { LATENCY_BOUNDS_MS, LATENCY_COLUMNS } from '../../server/db/latency-buckets.ts'
@@ -22,7 +22,6 @@ import { message, script, startSendingWorld } from '../sending/world.ts'
 // What a commit stores besides the outcome: statistics, and the refusals that count against addresses.
 
 const world = await startSendingWorld({ 'MX gone.org': 'nxdomain' })
-afterAll(() => world.stop())
 beforeEach(async () => {
   // `counts` expects one hour.
   await waitForHourOf(10_000)

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { run } from '../../server/db/statement.ts'
 import { waitForHourOf } from '../harness/periods.ts'
 import { countsIn } from '../sending/statistics.ts'
@@ -7,7 +7,6 @@ import { startSendingWorld } from '../sending/world.ts'
 // What a commit stores besides the outcome: statistics, and the refusals that count against addresses.
 
 const world = await startSendingWorld({ 'MX gone.org': 'nxdomain' })
-afterAll(() => world.stop())
 beforeEach(async () => {
   // `counts` expects one hour.
   await waitForHourOf(10_000)

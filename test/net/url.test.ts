@@ -4,6 +4,7 @@ import { createUrlGuard } from '../../net/url.ts'
 import { createPost } from '../../server/webhooks/post/post.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { words } from '../harness/text.ts'
+import { untilEnd } from '../harness/until-end.ts'
 
 const urls = createUrlGuard({ allowSubnets: [] })
 
@@ -244,15 +245,12 @@ test('localhost is loopback without a look-up, and only as far as loopback is al
 let dialled = 0
 const count = () => dialled++
 
-const receiver = await startReceiver()
+const receiver = untilEnd(await startReceiver())
 channel('net.client.socket').subscribe(count)
 
 const SENDER = { endpointId: 'endpoint' }
 
-afterAll(async () => {
-  channel('net.client.socket').unsubscribe(count)
-  await receiver.close()
-})
+afterAll(() => channel('net.client.socket').unsubscribe(count))
 
 test('none of more than 200 hostile URLs opens a socket', async () => {
   const corpus = [...new Set(REFUSED.flatMap(([, refused]) => refused))]

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { and, eq } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
 import { members, notices, notificationChoices, notificationUrls } from '../../server/db/people-schema.ts'
@@ -21,7 +21,6 @@ let endpointId: string
 let domainId: string
 
 const world = await testAccount()
-afterAll(() => world.drop())
 
 beforeEach(async () => {
   const { db, accountId } = world

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { createResolver } from '../../mail/dns/resolver.ts'
 import { createLookup } from '../../net/lookup.ts'
 import { eq } from '../../server/db/drizzle.ts'
@@ -10,6 +10,7 @@ import { createNotificationUrls } from '../../server/notices/notification-urls.t
 import { createPost } from '../../server/webhooks/post/post.ts'
 import { addPerson } from '../harness/person.ts'
 import { startReceiver } from '../harness/receiver.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { script, startSendingWorld } from '../sending/world.ts'
 import { mailText } from './mail-text.ts'
 import { createTestSender } from './notice-sender.ts'
@@ -18,16 +19,13 @@ let ann: string
 const errors: unknown[] = []
 
 const world = await startSendingWorld()
-const receiver = await startReceiver()
-const post = createPost({
-  allowSubnets: ['127.0.0.0/8'],
-  lookup: createLookup(createResolver({ servers: [world.dns.address] })),
-})
-afterAll(async () => {
-  await post.close()
-  await receiver.close()
-  await world.stop()
-})
+const receiver = untilEnd(await startReceiver())
+const post = untilEnd(
+  createPost({
+    allowSubnets: ['127.0.0.0/8'],
+    lookup: createLookup(createResolver({ servers: [world.dns.address] })),
+  }),
+)
 
 beforeEach(async () => {
   const { db, account, exchanger } = world

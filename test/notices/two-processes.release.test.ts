@@ -5,6 +5,7 @@ import { type Instance, startInstance } from '../e2e/instance.ts'
 import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
 import { addPerson } from '../harness/person.ts'
 import { type RunningApi, startApiProcess } from '../harness/process.ts'
+import { untilEnd } from '../harness/until-end.ts'
 
 /** A process looks every 15 seconds, and sends every 2. */
 const NOTICED_MS = 40_000
@@ -14,16 +15,12 @@ let instance: Instance
 let other: RunningApi
 
 beforeAll(async () => {
-  exchanger = await startExchanger()
+  exchanger = untilEnd(await startExchanger())
   const env = { NOTIFY_FROM: 'verdict@example.test', SMTP_ROUTES: `people.test=127.0.0.1:${exchanger.port}` }
   instance = await startInstance(env)
   other = await startApiProcess(instance.environment)
 })
-afterAll(async () => {
-  await other?.kill('SIGKILL')
-  await instance?.stop()
-  await exchanger?.close()
-})
+afterAll(() => other?.kill('SIGKILL'))
 
 const subjects = () => exchanger.messages.map(({ content }) => /^Subject: (.*)\r$/m.exec(content.toString())![1])
 

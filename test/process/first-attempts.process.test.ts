@@ -1,23 +1,19 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { openAccount } from '../harness/account.ts'
 import { eventually } from '../harness/eventually.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { startApiProcess } from '../harness/process.ts'
 import { startReceiver } from '../harness/receiver.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 import { within } from '../harness/waits.ts'
 
 // The thread of first attempts, in a process of the API.
 
 const database = await testDatabase()
-const folder = await mkdtemp(join(tmpdir(), 'verdict-thread-'))
-afterAll(async () => {
-  await database.drop()
-  await rm(folder, { recursive: true, force: true })
-})
+const folder = temporaryFolder()
 
 /** Every other thread than the main one says that it starts, and starts once `gate` exists. */
 const HELD_THREADS = (gate: string) => `

@@ -59,5 +59,4 @@ test.each(['API', 'worker'] as const)('the %s starts although its database goes 
   }
   console.log(`${name}: ${steps.size} steps`)
   await proxy.close()
-  await database.drop()
 })

@@ -1,11 +1,10 @@
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../../dev/ports.ts'
 import { openFolder, startDaemon } from './daemon.ts'
 import { type Maildirs, maildirs } from './maildirs.ts'
 import { installRequirements } from './pythons.ts'
 
-export interface Aiosmtpd extends Maildirs, AsyncDisposable {
+export interface Aiosmtpd extends Maildirs {
   port: number
 }
 
@@ -16,15 +15,8 @@ export async function startAiosmtpd(): Promise<Aiosmtpd> {
   const programs = await installRequirements('test/real/aiosmtpd-requirements.txt', folder)
   const python = join(programs, 'python')
   const listen = ['-m', 'aiosmtpd', '--nosetuid', '--listen', `127.0.0.1:${port}`]
-  const daemon = await startDaemon([python, ...listen, '-c', 'aiosmtpd.handlers.Mailbox', join(folder, 'all')], {
+  await startDaemon([python, ...listen, '-c', 'aiosmtpd.handlers.Mailbox', join(folder, 'all')], {
     port,
   })
-  return {
-    port,
-    ...maildirs(folder),
-    async [Symbol.asyncDispose]() {
-      await daemon.stop()
-      await rm(folder, { recursive: true })
-    },
-  }
+  return { port, ...maildirs(folder) }
 }

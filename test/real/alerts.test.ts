@@ -1,10 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { stringify, parse as yaml } from 'yaml'
 import { DEFINITIONS, isOf } from '../../server/telemetry/metrics.ts'
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 import { parseScrape } from '../telemetry/scrape.ts'
 import { type AlertCase, CASES, HEALTHY, SMALL_CASES } from './alert-cases.ts'
 import { type Account, createSender, type Product, startProduct } from './product.ts'
@@ -26,7 +26,7 @@ const BOARD_EXPRESSIONS: string[] = BOARD.panels.flatMap(({ targets = [] }: { ta
   targets.map(({ expr }) => expr.replaceAll('$__rate_interval', '5m')),
 )
 
-const folder = mkdtempSync(join(tmpdir(), 'verdict-alerts-'))
+const folder = temporaryFolder()
 let account: Account
 let product: Product
 let worker: RunningProcess
@@ -38,12 +38,7 @@ beforeAll(async () => {
   await waitForOutput(worker, /"msg":"serving metrics"/)
   workerUrl = /"url":"(http[^"]+)","msg":"serving metrics"/.exec(worker.stdout())![1]!
 })
-afterAll(async () => {
-  await worker?.kill('SIGKILL')
-  await product?.api.kill()
-  await account?.database.drop()
-  rmSync(folder, { recursive: true })
-})
+afterAll(() => worker?.kill('SIGKILL'))
 
 const scrape = async (url: string) => (await fetch(url)).text()
 const namesIn = (expression: string) => [...new Set(expression.match(/\b(?:verdict_\w+|up)\b/g))]

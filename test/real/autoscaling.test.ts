@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { freePort } from '../../dev/ports.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { parseScrape } from '../telemetry/scrape.ts'
-import { type Daemon, openFolder, startDaemon } from './daemon.ts'
+import { openFolder, startDaemon } from './daemon.ts'
 import { type Account, createSender, type Product, startProduct } from './product.ts'
 import { promtool } from './promtool.ts'
 
@@ -25,7 +26,6 @@ const POD = { namespace: 'verdict', pod: 'verdict-api-1' }
 let folder: string
 let account: Account
 let product: Product
-let prometheus: Daemon
 let prometheusUrl: string
 
 beforeAll(async () => {
@@ -44,14 +44,7 @@ beforeAll(async () => {
     `--storage.tsdb.path=${folder}/data`,
     `--web.listen-address=127.0.0.1:${port}`,
   ]
-  prometheus = await startDaemon(['prometheus', ...options], { port })
-})
-
-afterAll(async () => {
-  await prometheus.stop()
-  await product.api.kill()
-  await account.database.drop()
-  await rm(folder, { recursive: true })
+  untilEnd(await startDaemon(['prometheus', ...options], { port }))
 })
 
 /** What prometheus-adapter asks Prometheus for these pods. */

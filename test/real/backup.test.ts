@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { rm } from 'node:fs/promises'
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
@@ -14,6 +13,7 @@ import { type Reader, readOverGrpc } from '../faults/stream-readers.ts'
 import { recipientOf } from '../faults/webhooks/receivers.ts'
 import { endpointOf, startWebhookWorld, type WebhookWorld } from '../faults/webhooks/world.ts'
 import { startProxy, type TcpProxy } from '../harness/proxy.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { letArrive, letRun } from '../harness/waits.ts'
 import type { ClientEntry, Logs, PostEntry } from '../reliability/logs.ts'
 import { runCommands, startCommand } from './backup-commands.ts'
@@ -106,11 +106,7 @@ beforeAll(async () => {
   console.log({ dumped: counts[0], moment: counts[1], crash: all.requests.length, posts: all.webhooks!.posts.length })
 })
 
-afterAll(async () => {
-  await run.stop()
-  await place.close()
-  await rm(backup, { recursive: true })
-})
+afterAll(() => place.close())
 
 test('a restore to a point in time loses what came later and nothing before, mails nothing, and settles every dispatch, also those whose workflows are further', async () => {
   await restore(async (DATA) => {
@@ -161,13 +157,12 @@ const targetOf = (url: string) => ({ host: '127.0.0.1', port: Number(new URL(url
 
 /** Starts another server with what `fill` puts into its folder, and leads the place to it. */
 async function restore(fill: Parameters<typeof startDebianPostgres>[0]) {
-  const server = await startDebianPostgres(fill)
+  const server = untilEnd(await startDebianPostgres(fill))
   place.target = targetOf(server.url)
   onTestFinished(async () => {
     for (const { api } of run.nodes) await api.kill('SIGKILL')
     place.target = undefined
     place.reset()
-    await server.stop()
   })
   return server
 }

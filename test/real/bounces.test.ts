@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
 import type { Script } from '../harness/smtp-script.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { eventually } from './daemon.ts'
 import { type MailWorld, startMailWorld } from './mail-world.ts'
 
@@ -12,7 +13,7 @@ let world: MailWorld
 let inside: Exchanger
 
 beforeAll(async () => {
-  inside = await startExchanger()
+  inside = untilEnd(await startExchanger())
   const bouncePort = await freePort()
   world = await startMailWorld({
     recipients: 'mx.late A 127.0.0.1\nlate MX 10 mx.late',
@@ -30,11 +31,6 @@ beforeAll(async () => {
     }),
     env: { BOUNCE_PORT: String(bouncePort) },
   })
-})
-
-afterAll(async () => {
-  await world?.end()
-  await inside?.close()
 })
 
 function script(script: Script): void {

@@ -37,11 +37,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const agent of agents) await agent.close()
-  await Promise.all([nginx.stop(), envoy.stop()])
-  for (const cell of CELLS) {
-    await products[cell].api.kill()
-    await accounts[cell].database.drop()
-  }
 })
 
 const PROXIES = {

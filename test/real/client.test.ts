@@ -23,8 +23,6 @@ beforeAll(async () => {
   await writeFile(join(folder, 'program.ts'), PROGRAM)
 }, DOWNLOAD_MS)
 afterAll(async () => {
-  await product?.api.kill()
-  await account?.database.drop()
   if (folder) await rm(folder, { recursive: true, force: true })
 })
 

@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import * as grpc from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { untilEnd } from '../harness/until-end.ts'
 import { startNsd } from './nsd.ts'
 import { type Account, createSender, type Product, SENDER_DOMAIN, startProduct } from './product.ts'
 
@@ -21,15 +22,9 @@ let clients: Record<'curl' | 'buf curl' | 'grpc-js', Client>
 
 beforeAll(async () => {
   account = await createSender()
-  nsd = await startNsd({ '.': '' })
+  nsd = untilEnd(await startNsd({ '.': '' }))
   product = await startProduct(account, { DNS_SERVERS: nsd.address })
   clients = { curl: curl(), 'buf curl': bufCurl(), 'grpc-js': grpcJs() }
-})
-
-afterAll(async () => {
-  await product?.api.kill()
-  await nsd?.stop()
-  await account?.database.drop()
 })
 
 const run = promisify(execFile)

@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createKey } from '../../server/access/api-keys.ts'
 import { SCOPES } from '../../server/access/scopes.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
@@ -13,6 +12,7 @@ import type { Node } from '../faults/node.ts'
 import { PER_MINUTE, rateOf, TINY } from '../faults/rates.ts'
 import { startFaultWorld, type World } from '../faults/world.ts'
 import { waitForDayOf } from '../harness/periods.ts'
+import { temporaryFolder, untilEnd } from '../harness/until-end.ts'
 import { eventually } from './daemon.ts'
 
 // Two processes use one database, one of them under libfaketime. It reads its clock (for Date, the logs and OpenSSL)
@@ -36,10 +36,10 @@ let folder: string
 const clockFile = () => join(folder, 'clock')
 beforeAll(async () => {
   await waitForDayOf(60_000)
-  folder = await mkdtemp(join(tmpdir(), 'verdict-clock-'))
+  folder = temporaryFolder()
   await writeFile(clockFile(), SHIFTS[0]!.shift)
   // The second day of the warm-up has another limit, and the day before the first has none.
-  world = await startFaultWorld({ limits: { ...TINY, warmup: [9_000, 10] } })
+  world = untilEnd(await startFaultWorld({ limits: { ...TINY, warmup: [9_000, 10] } }))
   right = await world.start()
   wrong = await world.start({
     LD_PRELOAD: faketime(),
@@ -47,10 +47,6 @@ beforeAll(async () => {
     FAKETIME_NO_CACHE: '1',
     FAKETIME_DONT_FAKE_MONOTONIC: '1',
   })
-})
-afterAll(async () => {
-  await world?.stop()
-  await rm(folder, { recursive: true })
 })
 
 function faketime(): string {

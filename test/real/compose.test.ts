@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { chmod, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { goToolchain } from '../../dev/temporal/go-toolchain.ts'
 import { cacheFolder } from '../../dev/temporal/install-options.ts'
@@ -45,8 +45,6 @@ beforeAll(async () => {
   await cp('compose.yaml', join(project, 'compose.yaml'))
   await cp('deploy', join(project, 'deploy'), { recursive: true })
 }, DOWNLOAD_MS)
-
-afterAll(() => rm(root, { recursive: true }))
 
 const config = async (...files: string[]) =>
   (await run(program, files, { cwd: project, env: { ...process.env, ...ASKED } })).stdout

@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process'
-import { rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { goToolchain } from '../../dev/temporal/go-toolchain.ts'
 import { cacheFolder } from '../../dev/temporal/install-options.ts'
 import { openFolder } from './daemon.ts'
@@ -30,8 +29,6 @@ beforeAll(async () => {
   descriptors = join(folder, 'descriptors.binpb')
   await run('node_modules/.bin/buf', ['build', join(JSON.parse(stdout).Dir, 'proto'), '--output', descriptors])
 }, DOWNLOAD_AND_COMPILE_MS)
-
-afterAll(() => rm(folder, { recursive: true, force: true }))
 
 test('gRPC, gRPC-Web and Connect pass the conformance suite of Connect, but for the failures that we list', async () => {
   const options = ['--mode', 'server', '--conf', join(FILES, 'features.yaml')]

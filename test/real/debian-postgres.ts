@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { globSync } from 'node:fs'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../../dev/ports.ts'
 import { type Daemon, eventually, openFolder, startDaemon } from './daemon.ts'
@@ -33,12 +33,8 @@ export async function startDebianPostgres(fill: (data: string) => unknown = init
   })
   // The server listens before it accepts queries.
   await eventually(async () => daemon.log().includes('ready to accept connections') || undefined, 60_000)
-  const stop = async () => {
-    await daemon.stop()
-    await rm(folder, { recursive: true })
-  }
   const version = runCommand([programOf('postgres'), '--version']).trim()
-  return { ...daemon, url: `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`, version, stop }
+  return { ...daemon, url: `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`, version }
 }
 
 /** Runs a command line as the user of PostgreSQL. */

@@ -1,6 +1,6 @@
 import { Resolver } from 'node:dns/promises'
 import { authenticate } from 'mailauth'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { ANNA, type MailWorld, ONE_MAILBOX, startMailWorld } from './mail-world.ts'
 import { splitTrace } from './mailbox.ts'
 import { verifyWithOpendkim } from './opendkim.ts'
@@ -26,8 +26,6 @@ beforeAll(async () => {
   expect(body.status).toBe('delivered')
   mail = await world.postfix.mail('anna')
 })
-
-afterAll(() => world?.end())
 
 const opendkim = (message: Buffer) => verifyWithOpendkim(message, { domain: 'example.com', port: world.nsd.port })
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { type MailWorld, startMailWorld } from './mail-world.ts'
 
 const MANY = Array.from(
@@ -32,8 +32,6 @@ beforeAll(async () => {
     }),
   })
 })
-
-afterAll(() => world?.end())
 
 test.each([
   ['an MX', 'ordinary', 'mx.example.net'],

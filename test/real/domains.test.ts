@@ -28,10 +28,7 @@ beforeAll(async () => {
     env: { SMTP_SOURCE_ADDRESSES: '127.0.0.1' },
   })
 })
-afterAll(async () => {
-  await authoritativeServer?.stop()
-  await world?.end()
-})
+afterAll(() => authoritativeServer?.stop())
 
 // biome-ignore lint/suspicious/noExplicitAny: the JSON of a REST response, as a client reads it.
 type Json = any

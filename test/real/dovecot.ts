@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../../dev/ports.ts'
 import { type Daemon, openFolder, startDaemon } from './daemon.ts'
@@ -13,11 +13,7 @@ export async function startQuotaStatus(mailboxes: string, quota: string): Promis
   const configuration = join(folder, 'dovecot.conf')
   await writeFile(configuration, settings(folder, mailboxes, quota, port))
   const daemon = await startDaemon(['dovecot', '-F', '-c', configuration], { port })
-  const stop = async () => {
-    await daemon.stop()
-    await rm(folder, { recursive: true })
-  }
-  return { ...daemon, policy: `check_policy_service inet:127.0.0.1:${port}`, stop }
+  return { ...daemon, policy: `check_policy_service inet:127.0.0.1:${port}` }
 }
 
 function settings(folder: string, mailboxes: string, quota: string, port: number): string {

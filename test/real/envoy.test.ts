@@ -42,7 +42,6 @@ afterAll(async () => {
   for (const envoy of Object.values(envoys)) await envoy.stop()
   for (const { api } of products) await api.kill('SIGKILL')
   for (const way of ways) await way.close()
-  await account.database.drop()
 })
 
 function cut(way: TcpProxy): void {

@@ -1,5 +1,5 @@
 import { globSync, readFileSync } from 'node:fs'
-import { rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
 import { freePort } from '../../dev/ports.ts'
@@ -66,10 +66,6 @@ async function start(
       const { cluster_statuses: clusters } = (await response.json()) as { cluster_statuses: ClusterStatus[] }
       const hosts = clusters.flatMap(({ host_statuses = [] }) => host_statuses)
       return hosts.filter(({ health_status }) => health_status.failed_active_health_check).length
-    },
-    async stop() {
-      await daemon.stop()
-      await rm(folder, { recursive: true })
     },
   }
 }

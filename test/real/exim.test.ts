@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import type { Daemon } from './daemon.ts'
 import { mailboxConfiguration, startExim } from './exim.ts'
 import { type Place, type ServerWorld, startServerWorld } from './mail-world.ts'
@@ -37,7 +38,7 @@ let world: ServerWorld<Record<Name, Daemon>>
 let bounceHost: Exchanger
 
 beforeAll(async () => {
-  bounceHost = await startExchanger({ rcpt: (line) => `550 5.1.1 ${/<.*>/.exec(line)}: User unknown` })
+  bounceHost = untilEnd(await startExchanger({ rcpt: (line) => `550 5.1.1 ${/<.*>/.exec(line)}: User unknown` }))
   const bouncePort = await freePort()
   const own =
     (name: Name, more: { acl?: string; dataAcl?: string; users?: string[]; bouncePort?: number }) => (place: Place) => {
@@ -70,11 +71,6 @@ beforeAll(async () => {
     },
     env: { BOUNCE_PORT: String(bouncePort) },
   })
-})
-
-afterAll(async () => {
-  await world?.end()
-  await bounceHost?.close()
 })
 
 /** The example, with mailboxes in the folder of the test, and without its exceptions for loopback. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { chown, copyFile, mkdir, rm, writeFile } from 'node:fs/promises'
+import { chown, copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Daemon, openFolder, startDaemon } from './daemon.ts'
 import type { Place } from './mail-world.ts'
@@ -48,11 +48,7 @@ export async function startExim(setup: EximSetup, place: Pick<Place, 'port'>): P
   )
   const daemon = await startDaemon(command, { address: setup.address, port: place.port })
   const log = () => readFileSync(join(folder, 'logs/main'), 'utf8')
-  const stop = async () => {
-    await daemon.stop()
-    await rm(folder, { recursive: true })
-  }
-  return { log, stop }
+  return { log, stop: daemon.stop }
 }
 
 function settings(folder: string, { address }: EximSetup, port: number): string {

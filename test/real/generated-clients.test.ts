@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { untilEnd } from '../harness/until-end.ts'
 import { PREVIOUS_RELEASE, unpackPreviousFiles } from '../releases.ts'
 import { openFolder } from './daemon.ts'
 import { GENERATORS, PROGRAMS } from './generators.ts'
@@ -23,15 +24,8 @@ beforeAll(async () => {
   // Mail to the simulator needs no DNS.
   product = await startProduct(account, { DNS_SERVERS: '127.0.0.1:1' })
   document = join(folder, 'openapi.json')
-  tomorrow = await startTomorrow(product.api.url)
+  tomorrow = untilEnd(await startTomorrow(product.api.url))
   await writeFile(document, await (await fetch(`${product.api.url}/api/v1/openapi.json`)).text())
-})
-
-afterAll(async () => {
-  tomorrow?.close()
-  await product?.api.kill()
-  await account?.database.drop()
-  await rm(folder, { recursive: true, force: true })
 })
 
 /** Runs programs whose service is at the URL. */

@@ -22,10 +22,7 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(async () => {
-  await world?.end()
-  await postgrey?.stop()
-})
+afterAll(() => postgrey?.stop())
 
 const GREYLISTED = { status: 'bounced', reason: 'temporary_failure', retryable: true }
 

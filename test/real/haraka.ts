@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
-import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { cacheFolder } from '../../dev/temporal/install-options.ts'
 import { type Daemon, openFolder, startDaemon } from './daemon.ts'
@@ -38,11 +38,7 @@ export async function startHaraka({ address, domain, user }: HarakaSetup, { port
   // The plugin `queue/test` writes to the folder of temporary files.
   const command = ['env', `TMPDIR=${inbox}`, process.execPath, join(root, 'bin/haraka'), '-c', folder]
   const daemon = await startDaemon(command, { address, port })
-  const stop = async () => {
-    await daemon.stop()
-    await rm(folder, { recursive: true })
-  }
-  return { ...daemon, stop }
+  return { ...daemon }
 }
 
 /** Returns the folder of Haraka. Installs it once for each lock file, with a rename at the end. */

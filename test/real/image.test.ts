@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { chmod, chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -11,6 +11,7 @@ import { environmentOf, onlyStep } from '../deploy/dockerfile.ts'
 import { endWithUs } from '../harness/end-with-us.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { quietFor } from '../harness/waits.ts'
 import { eventually, openFolder } from './daemon.ts'
 import { buildImage, copyContext, type Image, PATH, USER } from './image.ts'
@@ -32,7 +33,7 @@ beforeAll(async () => {
   await copyContext(files.trim().split('\n'), join(root, 'context'))
   image = await buildImage(root, join(root, 'context'))
   database = await testDatabase()
-  temporal = await startTemporal()
+  temporal = untilEnd(await startTemporal())
   const secrets = await putSecrets({
     'database-url': database.url,
     'encryption-keys': `k1:${randomBytes(32).toString('base64')}`,
@@ -56,9 +57,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   for (const process of started) await process.end()
-  await temporal?.stop()
-  await database?.drop()
-  await rm(root, { recursive: true })
 })
 
 /** Writes each secret to a file that only the user of the image reads, as Docker and Kubernetes mount them. */

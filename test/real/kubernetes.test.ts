@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
-import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { Ajv, type ValidateFunction } from 'ajv'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments, stringify, type Tags } from 'yaml'
 import { goToolchain } from '../../dev/temporal/go-toolchain.ts'
 import { cacheFolder } from '../../dev/temporal/install-options.ts'
@@ -68,8 +68,6 @@ beforeAll(async () => {
   const restore = yamlOf('docs/backup.md', 'Restore with CloudNativePG')
   built[RESTORED] = await buildOf('restored', joined(ownKustomization('medium'), restore))
 }, DOWNLOAD_MS)
-
-afterAll(() => rm(root, { recursive: true }))
 
 async function build(folder: string): Promise<Manifest[]> {
   const { stdout } = await run(kustomize, ['build', folder], { maxBuffer: 2 ** 24 })

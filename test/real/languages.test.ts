@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { delimiter, dirname, join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { goToolchain } from '../../dev/temporal/go-toolchain.ts'
 import { cacheFolder } from '../../dev/temporal/install-options.ts'
@@ -10,6 +10,7 @@ import { snippets } from '../docs/snippets.ts'
 import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 import { type Receiver, type ScriptedResponse, startReceiver } from '../harness/receiver.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { eventually, openFolder } from './daemon.ts'
 import { installPackages } from './packages.ts'
 import { type Account, createSender, type Product, startProduct } from './product.ts'
@@ -106,20 +107,22 @@ let proxy: Receiver
 let faults: ('lose the response' | ScriptedResponse)[] = []
 
 beforeAll(async () => {
-  exchanger = await startExchanger({
-    rcpt: (line) => {
-      if (line.includes('full@')) return '452 4.2.2 Mailbox is over its quota'
-      return line.includes('busy@') ? '451 4.7.1 Try again later' : undefined
-    },
-  })
-  broken = await startExchanger({ dot: 'close' })
+  exchanger = untilEnd(
+    await startExchanger({
+      rcpt: (line) => {
+        if (line.includes('full@')) return '452 4.2.2 Mailbox is over its quota'
+        return line.includes('busy@') ? '451 4.7.1 Try again later' : undefined
+      },
+    }),
+  )
+  broken = untilEnd(await startExchanger({ dot: 'close' }))
   account = await createSender('example.test')
   product = await startProduct(account, {
     DNS_SERVERS: '127.0.0.1:1',
     SMTP_ROUTES: `recipient.example=127.0.0.1:${exchanger.port},broken.example=127.0.0.1:${broken.port}`,
     WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
   })
-  proxy = await startReceiver()
+  proxy = untilEnd(await startReceiver())
   proxy.script = async ({ method, path, headers: { host: _, connection: __, ...headers }, body }) => {
     const fault = faults.shift()
     if (typeof fault === 'object') return fault
@@ -129,14 +132,6 @@ beforeAll(async () => {
     const { 'transfer-encoding': ___, 'content-encoding': ____, ...given } = Object.fromEntries(response.headers)
     return { status: response.status, headers: given, body: content }
   }
-})
-
-afterAll(async () => {
-  await proxy?.close()
-  await product?.api.kill()
-  await exchanger?.close()
-  await broken?.close()
-  await account?.database.drop()
 })
 
 async function save(folder: string, name: string, text: string): Promise<void> {
@@ -184,8 +179,6 @@ describe.each(LANGUAGES)('the page of $page', (language) => {
     faults = []
     await Promise.all(running.splice(0).map((one) => one.kill('SIGKILL')))
   })
-  afterAll(() => rm(folder, { recursive: true, force: true }))
-
   function start([command, ...args]: string[], more: NodeJS.ProcessEnv = {}): RunningProcess {
     const one = startProgram(command!, args, { ...env, ...more }, folder)
     running.push(one)

@@ -78,7 +78,6 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await world?.end()
   for (const recorder of recorders.values()) await recorder.close()
 })
 

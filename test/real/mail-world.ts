@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises'
 import { freePort } from '../../dev/ports.ts'
 import { type Maildirs, maildirs } from './maildirs.ts'
 import { type Nsd, startNsd } from './nsd.ts'
@@ -10,7 +9,6 @@ export interface MailWorld {
   product: Product
   postfix: Postfix
   nsd: Nsd
-  end(): Promise<void>
 }
 
 type Setup = Omit<PostfixSetup, 'mailboxes'>
@@ -66,7 +64,6 @@ export interface ServerWorld<Servers> {
   /** The port of all mail servers. */
   port: number
   nsd: Nsd
-  end(): Promise<void>
 }
 
 /** Like `startMailWorld`, with any mail servers. */
@@ -87,13 +84,6 @@ export async function startServerWorld<Servers extends Record<string, { stop(): 
     SMTP_HELO_NAME: 'mail.example.com',
     ...setup.env,
   })
-  const end = async () => {
-    await product.api.kill()
-    for (const [, server] of started) await server.stop()
-    await nsd.stop()
-    await account.database.drop()
-    await rm(folder, { recursive: true })
-  }
   const servers = Object.fromEntries(started) as unknown as Servers
-  return { account, product, servers, mailboxes: maildirs(folder), port: place.port, nsd, end }
+  return { account, product, servers, mailboxes: maildirs(folder), port: place.port, nsd }
 }

@@ -6,6 +6,7 @@ import { freePort } from '../../dev/ports.ts'
 import { Health, HealthCheckResponse_ServingStatus as Status } from '../../gen/grpc/health/v1/health_pb.ts'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { REQUEST_LIMITS } from '../../server/config/limits.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { type Nginx, startNginx } from './nginx.ts'
 import { type Account, createSender, type Product, SENDER_DOMAIN, startProduct } from './product.ts'
 
@@ -29,17 +30,12 @@ beforeAll(async () => {
     PUBLIC_URL: 'https://mail.verdict.example',
   })
   // The second process is away, as during a restart: every request succeeds all the same.
-  nginx = await startNginx([Number(new URL(product.api.url).port), await freePort()])
+  nginx = untilEnd(await startNginx([Number(new URL(product.api.url).port), await freePort()]))
   headers = { authorization: `Bearer ${account.key}` }
   agent = new Agent({ connect: { ca: nginx.certificate, servername: 'mail.verdict.example' } })
 })
 
-afterAll(async () => {
-  await agent.close()
-  await nginx.stop()
-  await product.api.kill()
-  await account.database.drop()
-})
+afterAll(() => agent.close())
 
 const secure = (path: string, more: { method?: string; body?: string } = {}) =>
   fetch(nginx.tlsUrl + path, {

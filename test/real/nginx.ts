@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../../dev/ports.ts'
 import { selfSigned } from './certificates.ts'
@@ -44,17 +44,12 @@ async function start(upstreams: string, changes: Record<string, string> = {}): P
   selfSigned(join(folder, 'tls'), HOST)
   await writeFile(file, configuration(folder, upstreams, server(folder, listen, changes)))
   const daemon = await startDaemon(['nginx', '-p', folder, '-c', file], listen)
-  const stop = async () => {
-    await daemon.stop()
-    await rm(folder, { recursive: true })
-  }
   return {
     ...daemon,
     url: `http://127.0.0.1:${listen.port}`,
     grpcUrl: `http://127.0.0.1:${listen.grpcPort}`,
     tlsUrl: `https://127.0.0.1:${listen.tlsPort}`,
     certificate: readFileSync(join(folder, 'tls.pem'), 'utf8'),
-    stop,
   }
 }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { encryptionKeys } from '../../server/config/values.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { run } from '../../server/db/statement.ts'
@@ -6,6 +6,7 @@ import { createNotificationUrls } from '../../server/notices/notification-urls.t
 import { type Instance, startInstance } from '../e2e/instance.ts'
 import { addPerson } from '../harness/person.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { mailText } from '../notices/mail-text.ts'
 import { type Aiosmtpd, startAiosmtpd } from './aiosmtpd.ts'
 import { eventually } from './daemon.ts'
@@ -21,7 +22,7 @@ let instance: Instance
 
 beforeAll(async () => {
   mailbox = await startAiosmtpd()
-  chat = await startReceiver()
+  chat = untilEnd(await startReceiver())
   instance = await startInstance({
     NOTIFY_FROM: 'verdict@example.test',
     SMTP_ROUTES: `people.test=127.0.0.1:${mailbox.port}`,
@@ -36,12 +37,6 @@ beforeAll(async () => {
   const operator = { accountId, actor: { kind: 'operator', name: 'op' } } as const
   await createNotificationUrls({ db, sealer }).set(accountId, `http://127.0.0.1:${chat.port}/services/secret`, operator)
 }, 120_000)
-
-afterAll(async () => {
-  await instance?.stop()
-  await mailbox?.[Symbol.asyncDispose]()
-  await chat?.close()
-})
 
 /** The text of the newest mail, once the mailbox holds `count` of them. */
 async function mail(count: number): Promise<string> {

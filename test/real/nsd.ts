@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../../dev/ports.ts'
 import { type Daemon, openFolder, startDaemon } from './daemon.ts'
@@ -31,11 +31,7 @@ export async function startNsd(
     settings(folder, port, also) + entries.map(({ name, file }) => zone(name, file)).join(''),
   )
   const daemon = await startDaemon(['nsd', '-d', '-c', configuration], { port })
-  const stop = async () => {
-    await daemon.stop()
-    await rm(folder, { recursive: true })
-  }
-  return { ...daemon, port, address: `127.0.0.1:${port}`, stop }
+  return { ...daemon, port, address: `127.0.0.1:${port}` }
 }
 
 function zoneFile(name: string, records: string): string {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { eq } from '../../server/db/drizzle.ts'
@@ -20,8 +20,6 @@ let folder: string
 beforeAll(async () => {
   folder = await openFolder('openapi')
 })
-
-afterAll(() => rm(folder, { recursive: true }))
 
 /** Runs a command in a temporary folder, because some commands leave files. */
 async function run(command: string, ...args: string[]): Promise<{ status: number | null; output: string }> {
@@ -92,10 +90,7 @@ async function startProductWithoutInternet(): Promise<void> {
 }
 
 afterAll(async () => {
-  await product?.api.kill()
   await temporal?.stop()
-  await nsd?.stop()
-  await account?.database.drop()
 })
 
 const SIMULATED = ['delivered', 'mailbox_full', 'mailbox_does_not_exist', 'spam_blocked', 'invalid_address', 'nobody+x']

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openFolder } from './daemon.ts'
 
@@ -20,7 +20,6 @@ export async function verifyWithOpendkim(
   await writeFile(file('message'), message)
   const options = ['-x', file('opendkim.conf'), '-t', file('message')]
   const { stdout, stderr, error } = spawnSync('opendkim', options, { encoding: 'utf8', timeout: 20_000 })
-  await rm(folder, { recursive: true })
   if (error) throw error
   return `${stdout}${stderr}`.replaceAll(`opendkim: ${file('message')}: `, '').trim()
 }

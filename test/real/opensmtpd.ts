@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Daemon, openFolder, startDaemon } from './daemon.ts'
 import type { Place } from './mail-world.ts'
@@ -51,11 +51,7 @@ export async function startSmtpd(
     ],
   )
   const daemon = await startDaemon(command, listener)
-  const stop = async () => {
-    await daemon.stop()
-    await rm(folder, { recursive: true })
-  }
-  return { ...daemon, stop }
+  return { ...daemon }
 }
 
 function settings({ address, domain, users, settings = '' }: OpensmtpdSetup, { port, mailboxes }: Place): string {

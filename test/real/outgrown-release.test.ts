@@ -21,10 +21,7 @@ beforeAll(async () => {
   database = await testDatabase('template1')
   await runMigrations(database.url, root)
 }, 600_000)
-afterAll(async () => {
-  await database.drop()
-  await rm(root, { recursive: true })
-})
+afterAll(() => rm(root, { recursive: true }))
 
 /** Ends the sessions of a process that is stopped: it does not see that. */
 const END_SESSIONS = `

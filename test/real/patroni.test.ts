@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { expectSwitchover, type Scenario, startScenario } from '../cluster/scenario.ts'
+import { untilEnd } from '../harness/until-end.ts'
 
 // The short part of `npm run cluster`: three machines with PostgreSQL under Patroni, behind HAProxy.
 
 let scenario: Scenario
 beforeAll(async () => {
-  scenario = await startScenario()
+  scenario = untilEnd(await startScenario())
 })
-afterAll(() => scenario?.stop())
 
 test('a planned switchover fails no send', async () => {
   await expectSwitchover(scenario)

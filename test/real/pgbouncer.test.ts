@@ -36,7 +36,7 @@ let products: Product[]
 /** Ends what was started, the last first. */
 const ends = new AsyncDisposableStack()
 beforeAll(async () => {
-  database = ends.adopt(await testDatabase('template1'), ({ drop }) => drop())
+  database = await testDatabase('template1')
   await run(database.db, `create role ${USER} login superuser password 'of-this-test'`)
   ends.defer(() => run(database.db, `drop owned by ${USER} cascade; drop role ${USER}`) as never)
   const ownUrl = new URL(database.url)

@@ -1,4 +1,4 @@
-import { chmod, rm, writeFile } from 'node:fs/promises'
+import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../../dev/ports.ts'
 import { type Daemon, openFolder, startDaemon } from './daemon.ts'
@@ -52,9 +52,6 @@ max_client_conn = 500
       pooled.host = `127.0.0.1:${port}`
       return pooled.href
     },
-    async stop() {
-      await daemon.stop()
-      await rm(folder, { recursive: true })
-    },
+    stop: daemon.stop,
   }
 }

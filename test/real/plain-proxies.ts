@@ -1,5 +1,5 @@
 import { globSync } from 'node:fs'
-import { rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { freePort } from '../../dev/ports.ts'
@@ -146,9 +146,6 @@ export async function startPlainProxy(name: ProxyName, api: number, isMended: bo
   return {
     url: `http://127.0.0.1:${ports.http}`,
     grpcUrl: `http://127.0.0.1:${ports.http2}`,
-    async stop() {
-      await daemon.stop()
-      await rm(folder, { recursive: true })
-    },
+    stop: daemon.stop,
   }
 }

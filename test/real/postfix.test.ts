@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import PostalMime from 'postal-mime'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { untilEnd } from '../harness/until-end.ts'
 import { startQuotaStatus } from './dovecot.ts'
 import { type MailWorld, startMailWorld } from './mail-world.ts'
 import { fieldNames, splitTrace } from './mailbox.ts'
@@ -40,14 +41,10 @@ beforeAll(async () => {
       return { listeners: listeners(quotaStatus.policy), addresses: addresses(), settings: SETTINGS }
     },
   })
-  recorder = await startRecorder(HOSTS.recorded, HOSTS.plain, world.postfix.port)
+  recorder = untilEnd(await startRecorder(HOSTS.recorded, HOSTS.plain, world.postfix.port))
 })
 
-afterAll(async () => {
-  await world?.end()
-  await recorder?.close()
-  await quotaStatus?.stop()
-})
+afterAll(() => quotaStatus?.stop())
 
 const GREYLIST = '{grey@plain.example.net = DEFER 4.7.1 Greylisted, come back in 5 minutes}'
 const SETTINGS = {

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { chown, mkdir, rm, writeFile } from 'node:fs/promises'
+import { chown, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../../dev/ports.ts'
 import { type Daemon, openFolder, startDaemon } from './daemon.ts'
@@ -54,10 +54,6 @@ export async function startPostfix(setup: PostfixSetup): Promise<Postfix> {
     log: () => readFileSync(join(folder, 'log'), 'utf8'),
     port,
     ...maildirs(setup.mailboxes),
-    stop: async () => {
-      await daemon.stop()
-      await rm(folder, { recursive: true })
-    },
   }
 }
 

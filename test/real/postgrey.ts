@@ -1,4 +1,4 @@
-import { chown, mkdir, rm } from 'node:fs/promises'
+import { chown, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../../dev/ports.ts'
 import { type Daemon, openFolder, startDaemon } from './daemon.ts'
@@ -13,9 +13,5 @@ export async function startPostgrey(delaySeconds: number): Promise<Daemon & { po
   await chown(data, idOf('nobody', '-u'), idOf('nobody', '-g'))
   const options = [`--inet=127.0.0.1:${port}`, `--delay=${delaySeconds}`, `--dbdir=${data}`, '--syslog-facility=local7']
   const daemon = await startDaemon(['postgrey', ...options, '--user=nobody', '--group=nogroup'], { port })
-  const stop = async () => {
-    await daemon.stop()
-    await rm(folder, { recursive: true })
-  }
-  return { ...daemon, policy: `check_policy_service inet:127.0.0.1:${port}`, stop }
+  return { ...daemon, policy: `check_policy_service inet:127.0.0.1:${port}` }
 }

@@ -4,6 +4,7 @@ import { recordsOf, zoneLine } from '../../server/domains/records.ts'
 import { openAccount } from '../harness/account.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { type RunningApi, startApiProcess } from '../harness/process.ts'
+import { atEnd } from '../harness/until-end.ts'
 
 /** The sender's domain. IANA reserves it (RFC 2606 3), but its top-level domain is not a special-use one. */
 export const SENDER_DOMAIN = 'shop.example.com'
@@ -42,8 +43,15 @@ export interface Product {
   get(path: string): Promise<Json>
 }
 
-/** Starts the API as a separate process. */
-export async function startProduct({ key, env }: Account, more: NodeJS.ProcessEnv): Promise<Product> {
+/** Starts the API as a separate process. It ends with its test or file. */
+export async function startProduct(account: Account, more: NodeJS.ProcessEnv): Promise<Product> {
+  const product = await productToKill(account, more)
+  atEnd(() => product.api.kill())
+  return product
+}
+
+/** An API process that whoever starts it ends. */
+export async function productToKill({ key, env }: Account, more: NodeJS.ProcessEnv): Promise<Product> {
   const api = await startApiProcess({ ...env, ...more })
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   return {

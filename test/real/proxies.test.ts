@@ -27,8 +27,6 @@ beforeAll(async () => {
 }, 240_000)
 afterAll(async () => {
   for (const stop of stops) await stop()
-  await product.api.kill('SIGKILL')
-  await account.database.drop()
 })
 
 const authorized: Interceptor = (next) => (request) => {

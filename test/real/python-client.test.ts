@@ -61,8 +61,6 @@ beforeAll(async () => {
   wheel = (await readdir(folder)).find((name) => name.endsWith('.whl'))!
 }, DOWNLOAD_MS)
 afterAll(async () => {
-  await product?.api.kill()
-  await account?.database.drop()
   if (folder) await rm(folder, { recursive: true, force: true })
 })
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { makePartitions } from '../../server/db/partitions.ts'
 import { diagnose } from '../cli/doctor/patients.ts'
 import { change, startReplicas } from '../faults/replicas.ts'
@@ -24,11 +24,6 @@ beforeAll(async () => {
   env = { DATABASE_URL: first.url, DATABASE_READ_URL: second.url, ENCRYPTION_KEYS }
   product = await startProduct({ key, env } as Account, {})
 })
-afterAll(async () => {
-  await product?.api.kill('SIGKILL')
-  await replicas?.database.drop()
-})
-
 async function send(headers = {}): Promise<string> {
   const { status, body } = await product.send({ to: 'delivered@simulator.test' }, headers)
   expect([status, body.status]).toEqual([200, 'delivered'])
@@ -135,5 +130,4 @@ test('a server that is no copy of the database serves nothing, and the doctor fa
     state: 'failed',
     seen: expect.stringContaining('has no tables of Verdict'),
   })
-  await Promise.all([stranger.drop(), empty.drop()])
 })

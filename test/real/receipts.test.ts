@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { ReceiptClaims } from '../../server/receipts/claims.ts'
 import { findSentOctets } from '../../server/receipts/sent-octets.ts'
 import { ANNA, type MailWorld, ONE_MAILBOX, startMailWorld } from './mail-world.ts'
@@ -29,8 +29,6 @@ beforeAll(async () => {
   mail = await world.postfix.mail('anna')
   ;({ receipt } = await world.product.get(`/api/v1/emails/${body.message_id}/receipt`))
 })
-
-afterAll(() => world?.end())
 
 /** Runs the guide's Python against the keys of the running API. Returns the claims, or the name of the exception. */
 async function python(jws: string): Promise<ReceiptClaims & { fault?: string }> {

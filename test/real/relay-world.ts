@@ -1,14 +1,14 @@
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { eventually } from '../harness/eventually.ts'
 import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
 import { startProxy, type TcpProxy } from '../harness/proxy.ts'
+import { atEnd, untilEnd } from '../harness/until-end.ts'
 import { connectClient, stuffed } from '../smtp-front/client.ts'
 import { selfSigned, signedBy } from './certificates.ts'
 import { openFolder } from './daemon.ts'
-import { createSender, type Product, SENDER_DOMAIN, startProduct } from './product.ts'
+import { createSender, type Product, productToKill, SENDER_DOMAIN } from './product.ts'
 
 // Mail servers that hand their mail to the service. The name of a mailbox says what becomes of it, and the test where
 // an answer of the service is lost.
@@ -60,7 +60,6 @@ export interface RelayWorld {
   submit(relay: Relay): Promise<Record<(typeof FATES)[number], string>>
   /** The number of messages that arrived for a recipient. */
   arrived(recipient: string): number
-  end(): Promise<void>
 }
 
 /** What a relay needs of its world. */
@@ -72,8 +71,8 @@ export async function startRelayWorld(): Promise<RelayWorld> {
   const path = (name: string) => join(folder, name)
   selfSigned(path('authority'), 'Test authority')
   signedBy(path('authority'), path('front'), 'localhost')
-  const [smtp, lmtp] = [await startProxy(), await startProxy()]
-  const home = await startExchanger()
+  const [smtp, lmtp] = [untilEnd(await startProxy()), untilEnd(await startProxy())]
+  const home = untilEnd(await startExchanger())
   let count = 0
 
   /** What is lost next. `isArmed`: the next octets of the service are the answer to a dot. */
@@ -91,25 +90,27 @@ export async function startRelayWorld(): Promise<RelayWorld> {
     recipients.sessions
       .find(({ commands }) => commands.at(-1) === line)
       ?.commands.findLast((command) => command.startsWith('MAIL'))
-  const recipients: Exchanger = await startExchanger({
-    rcpt: (line) => {
-      const [, fate = ''] = /<(\w+)\./.exec(line) ?? []
-      const pair = `${senderOf(line)} ${line}`
-      const isNew = !seen.has(pair)
-      seen.add(pair)
-      const act =
-        fate === 'refused'
-          ? '550 5.1.1 User unknown'
-          : fate === 'greylisted' && isNew
-            ? '450 4.7.1 Greylisted, come back later'
-            : '250 2.1.5 ok'
-      return { after: strike('rcpt') ?? Promise.resolve(), act }
-    },
-    dot: () => {
-      if (loss?.moment === 'answer') loss.isArmed = true
-      return { after: strike('dot') ?? Promise.resolve(), act: '250 2.0.0 queued' }
-    },
-  })
+  const recipients: Exchanger = untilEnd(
+    await startExchanger({
+      rcpt: (line) => {
+        const [, fate = ''] = /<(\w+)\./.exec(line) ?? []
+        const pair = `${senderOf(line)} ${line}`
+        const isNew = !seen.has(pair)
+        seen.add(pair)
+        const act =
+          fate === 'refused'
+            ? '550 5.1.1 User unknown'
+            : fate === 'greylisted' && isNew
+              ? '450 4.7.1 Greylisted, come back later'
+              : '250 2.1.5 ok'
+        return { after: strike('rcpt') ?? Promise.resolve(), act }
+      },
+      dot: () => {
+        if (loss?.moment === 'answer') loss.isArmed = true
+        return { after: strike('dot') ?? Promise.resolve(), act: '250 2.0.0 queued' }
+      },
+    }),
+  )
   for (const proxy of [smtp, lmtp]) {
     proxy.onMessage = ({ direction }) => {
       if (direction === 'up' || !loss?.isArmed) return undefined
@@ -121,7 +122,7 @@ export async function startRelayWorld(): Promise<RelayWorld> {
   /** The service on ports of its own. */
   async function startService() {
     const [smtpPort, lmtpPort] = [await freePort(), await freePort()]
-    const product = await startProduct(account, {
+    const product = await productToKill(account, {
       SMTP_ROUTES: `example.net=127.0.0.1:${recipients.port}`,
       SMTP_FRONT_PORT: String(smtpPort),
       SMTP_FRONT_LMTP_PORT: String(lmtpPort),
@@ -142,6 +143,10 @@ export async function startRelayWorld(): Promise<RelayWorld> {
     lmtp.target = { host: '127.0.0.1', port: service.lmtpPort }
   }
   await takeOver()
+  atEnd(async () => {
+    await repair
+    for (const { product } of [service, await next]) await product.api.kill()
+  })
 
   async function cut(): Promise<void> {
     smtp.reset()
@@ -181,15 +186,6 @@ export async function startRelayWorld(): Promise<RelayWorld> {
       return to
     },
     arrived: (recipient) => recipients.messages.filter(({ to }) => to.includes(recipient)).length,
-    async end() {
-      await repair
-      for (const proxy of [smtp, lmtp]) await proxy.close()
-      for (const { product } of [service, await next]) await product.api.kill()
-      await recipients.close()
-      await home.close()
-      await account.database.drop()
-      await rm(folder, { recursive: true })
-    },
   }
 }
 

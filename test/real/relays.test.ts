@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../harness/eventually.ts'
 import { FATES, type Fault, FROM, lastWords, MOMENTS, type Moment, type Relay, startRelayWorld } from './relay-world.ts'
 import { startEximRelay, startPostfixRelay, startSendmailRelay } from './relays.ts'
@@ -10,8 +10,6 @@ let world: Awaited<ReturnType<typeof startRelayWorld>>
 beforeAll(async () => {
   world = await startRelayWorld()
 })
-afterAll(() => world?.end())
-
 const IN_DOUBT = /5\.4\.7/
 const LOSSES = MOMENTS.flatMap((moment) => (['cut', 'kill'] as Fault[]).map((fault) => [moment, fault] as const))
 
@@ -43,8 +41,6 @@ describe.each([
   beforeAll(async () => {
     relay = await start(world)
   })
-  afterAll(() => relay?.stop())
-
   test('three fates of one message: in one run of the queue two are final, and the third is tried alone', async () => {
     const to = await world.submit(relay)
     await check(relay, to)

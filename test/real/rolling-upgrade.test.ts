@@ -5,6 +5,7 @@ import { diceFor } from '../faults/seed.ts'
 import { recipientOf } from '../faults/webhooks/receivers.ts'
 import { endpointOf, startWebhookWorld, type WebhookWorld } from '../faults/webhooks/world.ts'
 import { testDatabase } from '../harness/postgres.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { type Stop, startFleet } from './fleet.ts'
 import { type Failure, startMixedLoad } from './mixed-load.ts'
 import { type Nginx, startNginx } from './nginx.ts'
@@ -26,11 +27,8 @@ test('no request fails over REST or gRPC, and every statement holds, while the r
     database,
     openAccount: (_, keys, domain) => previous.openAccount(database.url, keys, domain),
   })
-  onTestFinished(run.stop)
-  const fleet = await startFleet(run, previous.root)
-  onTestFinished(fleet.stop)
-  const nginx = await startNginx(fleet.ports)
-  onTestFinished(nginx.stop)
+  const fleet = untilEnd(await startFleet(run, previous.root))
+  const nginx = untilEnd(await startNginx(fleet.ports))
   await openEndpoint(run, nginx)
 
   const load = startMixedLoad({

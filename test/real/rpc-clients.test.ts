@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdir, rm } from 'node:fs/promises'
+import { cp, mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { goToolchain } from '../../dev/temporal/go-toolchain.ts'
 import { cacheFolder } from '../../dev/temporal/install-options.ts'
 import { openFolder } from './daemon.ts'
@@ -41,12 +41,6 @@ beforeAll(async () => {
   account = await createSender()
   // Mail to the simulator needs no DNS.
   product = await startProduct(account, { DNS_SERVERS: '127.0.0.1:1' })
-})
-
-afterAll(async () => {
-  await product?.api.kill()
-  await account?.database.drop()
-  await rm(folder, { recursive: true, force: true })
 })
 
 /** Runs a program that must succeed, and returns its standard output. */

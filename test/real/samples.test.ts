@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { goToolchain } from '../../dev/temporal/go-toolchain.ts'
 import { cacheFolder } from '../../dev/temporal/install-options.ts'
 import { documentedCalls, startEcho } from '../docs/samples.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { openFolder } from './daemon.ts'
 
 // The samples of the reference in Python and Go. test/docs/samples.process.test.ts runs the others.
@@ -17,13 +18,8 @@ let folder: string
 let echo: Awaited<ReturnType<typeof startEcho>>
 beforeAll(async () => {
   folder = await openFolder('samples')
-  echo = await startEcho()
+  echo = untilEnd(await startEcho())
 })
-afterAll(async () => {
-  echo.stop()
-  await rm(folder, { recursive: true, force: true })
-})
-
 const sources = (label: string) => CALLS.map(({ samples }) => samples.find((sample) => sample.label === label)!.source)
 
 test('the Python samples make the requests of the examples', async () => {

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Daemon, openFolder, startDaemon } from './daemon.ts'
 import { idOf } from './postfix.ts'
@@ -57,10 +57,7 @@ export async function startSendmail({ port, features, tables }: SendmailSetup): 
   const daemon = await startDaemon(['unshare', '--mount', '--uts', 'sh', '-ec', steps.join('\n')], { port })
   return {
     log: () => readFileSync(file('log'), 'utf8') + daemon.log(),
-    async stop() {
-      await daemon.stop()
-      await rm(folder, { recursive: true })
-    },
+    stop: daemon.stop,
   }
 }
 

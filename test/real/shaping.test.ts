@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { ANNA, type MailWorld, startMailWorld } from './mail-world.ts'
 import { type Product, startProduct } from './product.ts'
 
@@ -51,11 +51,6 @@ beforeAll(async () => {
     SMTP_HELO_NAME: 'mail.example.com',
     ...env,
   })
-})
-
-afterAll(async () => {
-  await second?.api.kill()
-  await world?.end()
 })
 
 const log = () => world.postfix.log().split('\n')

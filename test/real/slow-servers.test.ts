@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
 import { mailboxConfiguration, startExim } from './exim.ts'
 import { type ServerWorld, startServerWorld } from './mail-world.ts'
@@ -30,8 +30,6 @@ beforeAll(async () => {
     },
   })
 })
-
-afterAll(() => world?.end())
 
 async function outcomesOf(to: string[]) {
   const { body } = await world.product.send({ to })

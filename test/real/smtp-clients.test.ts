@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { connectClient } from '../smtp-front/client.ts'
 import type { Relay, RelayPlace } from './relay-world.ts'
 import { startEximRelay, startOpensmtpdRelay, startPostfixRelay } from './relays.ts'
@@ -28,8 +28,6 @@ beforeAll(async () => {
   installCargo()
   world = await startClientWorld()
 }, BUILD_AND_PLAY_MS)
-afterAll(() => world?.end())
-
 /** A word for what the caller of a program got: `sent`, the code of the reply, or that there was none. */
 function wordOf(line: string): string {
   if (line === 'sent') return 'sent'

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { snippets } from '../docs/snippets.ts'
 import { type Account, createSender, type Product, SENDER_DOMAIN, startProduct } from './product.ts'
@@ -20,11 +20,6 @@ beforeAll(async () => {
   account = await createSender()
   port = await freePort()
   product = await startProduct(account, { SMTP_FRONT_PORT: String(port) })
-})
-
-afterAll(async () => {
-  await product?.api.kill()
-  await account?.database.drop()
 })
 
 const idsIn = (text: string) => [...new Set(text.match(/msg_[0-9a-z]{26}/g))]

@@ -3,7 +3,7 @@ import { Resolver } from 'node:dns/promises'
 import { promisify } from 'node:util'
 import { authenticate } from 'mailauth'
 import PostalMime from 'postal-mime'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { freePort } from '../../dev/ports.ts'
 import { type MailWorld, startMailWorld } from './mail-world.ts'
 import { splitTrace } from './mailbox.ts'
@@ -34,8 +34,6 @@ mx.lacks A 127.0.0.2
     }),
   })
 })
-
-afterAll(() => world?.end())
 
 test('Postfix with SMTPUTF8 takes the address, and its header and signature arrive whole', async () => {
   const { body } = await world.product.send({ to: `Zoë <${ADDRESS}>`, cc: 'anna@offers.example.net', text: 'Hi' })

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
-import { readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:https'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
+import { untilEnd } from '../harness/until-end.ts'
 import { selfSigned, signedBy } from './certificates.ts'
 import { openFolder } from './daemon.ts'
 import { type MailWorld, startMailWorld } from './mail-world.ts'
@@ -33,7 +34,6 @@ const PROTECTED = Object.entries(MTA_STS)
 const POLICY = `version: STSv1\r\nmode: enforce\r\nmx: mx.trusted.example.net\r\nmx: *.untrusted.example.net\r\nmax_age: 86400\r\n`
 
 let world: MailWorld
-let policyHost: Server
 let certificates: string
 
 beforeAll(async () => {
@@ -42,19 +42,13 @@ beforeAll(async () => {
   selfSigned(authority, 'Test authority')
   selfSigned(join(certificates, 'untrusted'), 'mx.untrusted.example.net')
   signedBy(authority, join(certificates, 'trusted'), 'mx.trusted.example.net')
-  policyHost = await startPolicyHost(authority)
+  untilEnd(await startPolicyHost(authority))
   const addresses = Object.keys({ ...HOSTS, ...MTA_STS }).map((host) => [`anna@${host}.example.net`, 'anna'])
   world = await startMailWorld({
     recipients: `${RECIPIENTS}\n${PROTECTED}`,
     postfix: () => ({ listeners: listeners(), addresses: Object.fromEntries(addresses) }),
     env: { NODE_EXTRA_CA_CERTS: `${authority}.pem` },
   })
-})
-
-afterAll(async () => {
-  await world?.end()
-  policyHost?.close()
-  await rm(certificates, { recursive: true })
 })
 
 /** Starts an HTTPS server on port 443, the only port for a policy (RFC 8461 3.3). */

@@ -21,10 +21,7 @@ beforeAll(async () => {
   const env = { DATABASE_URL: replicas.url, ENCRYPTION_KEYS }
   product = await startProduct({ key, env, zone: '', database: replicas.database }, {})
 })
-afterAll(async () => {
-  await product?.api.kill('SIGKILL')
-  await replicas?.database.drop()
-})
+afterAll(() => replicas?.database.drop())
 
 async function send(): Promise<void> {
   const { body } = await product.send({ to: 'delivered@simulator.test' })

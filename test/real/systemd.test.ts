@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { cp, rm } from 'node:fs/promises'
+import { cp } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { openFolder } from './daemon.ts'
 
 // systemd's own judgement of the units. It needs the package, and no running systemd.
@@ -36,8 +36,6 @@ beforeAll(async () => {
     writeFileSync(path, text.replace('/opt/temporal/temporal-server', process.execPath))
   }
 })
-
-afterAll(() => rm(root, { recursive: true }))
 
 function analyze(...args: string[]) {
   // The final colon keeps systemd's own folders, with the units that ours name.

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process'
 import { randomBytes, randomInt } from 'node:crypto'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { beforeAll, expect, inject, test } from 'vitest'
 import { clusterPrograms, type Place, startTemporalCluster } from '../cluster/temporal.ts'
 import { startTemporalScenario, type TemporalScenario } from '../cluster/temporal-scenario.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { letRun } from '../harness/waits.ts'
 
 // The short part of `npm run cluster` for Temporal: its four services, two of each, on two addresses of this machine.
@@ -28,9 +29,8 @@ beforeAll(async () => {
     database: { host, port: Number(port), user, password },
     suffix: `_${randomBytes(4).toString('hex')}`,
   })
-  scenario = await startTemporalScenario(cluster)
+  scenario = untilEnd(await startTemporalScenario(cluster))
 })
-afterAll(() => scenario?.stop())
 
 test('while a history and a frontend service are killed under load, no send fails, retries go on, and nothing is lost', async () => {
   const { temporal, underLoad, verdict } = scenario

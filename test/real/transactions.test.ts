@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { Daemon } from './daemon.ts'
 import { mailboxConfiguration, startExim } from './exim.ts'
 import { type Place, type ServerWorld, startServerWorld } from './mail-world.ts'
@@ -80,8 +80,6 @@ beforeAll(async () => {
     },
   })
 })
-
-afterAll(() => world?.end())
 
 /** Starts the sends together and returns how often each outcome occurred. */
 async function sendTogether(count: number, message: object): Promise<Record<string, number>> {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../../dev/ports.ts'
 import { type Daemon, openFolder, startDaemon } from './daemon.ts'
@@ -23,7 +23,7 @@ export async function createSigner() {
     await writeFile(file, (await readFile(file, 'utf8')).replace(/\tMX\t10 /g, '\tMX\t11 '))
   }
 
-  return { sign, signWrongly, anchors, remove: () => rm(folder, { recursive: true }) }
+  return { sign, signWrongly, anchors }
 }
 
 interface UnboundSetup {
@@ -63,9 +63,5 @@ remote-control:
 ${zones.map((zone) => `stub-zone:\n  name: "${zone}"\n  stub-addr: 127.0.0.1@${serverPort}\n`).join('')}`,
   )
   const daemon: Daemon = await startDaemon(['unbound', '-d', '-c', configuration], { port })
-  const stop = async () => {
-    await daemon.stop()
-    await rm(folder, { recursive: true })
-  }
-  return { ...daemon, address: `127.0.0.1:${port}`, stop }
+  return { ...daemon, address: `127.0.0.1:${port}` }
 }

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
-import { cp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { goToolchain } from '../../dev/temporal/go-toolchain.ts'
 import { cacheFolder } from '../../dev/temporal/install-options.ts'
 import { openFolder } from './daemon.ts'
@@ -19,7 +19,6 @@ const RUN: Record<string, () => Promise<{ stdout: string }>> = {
   PHP: () => run('php', [join(PROGRAMS, 'main.php')]),
   async Go() {
     const folder = await openFolder('verifiers')
-    onTestFinished(() => rm(folder, { recursive: true }))
     await writeFile(join(folder, 'go.mod'), 'module verify.example\n')
     await cp(join(PROGRAMS, 'main.go'), join(folder, 'main.go'))
     await cp('docs/verify/verify.go', join(folder, 'verify/verify.go'), { recursive: true })

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
@@ -24,7 +24,6 @@ const MINUTE_MS = 60_000
 
 const account = await testAccount()
 const parts: KeyParts = { db: account.db, clock: account.clock, sealer: createSealer([k1]) }
-afterAll(() => account.drop())
 beforeEach(() => account.db.delete(receiptKeys))
 
 const claims: ReceiptClaims = {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { asc, eq, sql } from '../../server/db/drizzle.ts'
 import { breakers, providerMinutes, refusals, suppressions } from '../../server/db/schema.ts'
@@ -14,7 +14,6 @@ import { script, startSendingWorld } from '../sending/world.ts'
 
 const PROVIDER = 'example.net'
 const world = await startSendingWorld()
-afterAll(() => world.stop())
 beforeEach(async () => {
   script(world, {})
   await run(

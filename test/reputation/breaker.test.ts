@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { databaseTime } from '../../server/db/clock.ts'
 import { connect } from '../../server/db/connect.ts'
@@ -13,7 +13,6 @@ import { outlast } from '../harness/waits.ts'
 
 const DOMAIN = 'example.test'
 const database = await testDatabase()
-afterAll(() => database.drop())
 
 let accountId: string
 beforeEach(() => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { hourlyStats } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
@@ -11,7 +11,6 @@ import { testDatabase } from '../harness/postgres.ts'
 const HOUR_MS = 3_600_000
 
 const database = await testDatabase()
-afterAll(() => database.drop())
 
 const COUNT_HOUR = `
   insert into hourly_stats (account_id, tenant_id, hour, domain, shard, delivered)

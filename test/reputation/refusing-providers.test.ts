@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { providerMinutes, refusingProviders } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { addUpOpen } from '../../server/reputation/open-statistics.ts'
@@ -10,7 +10,6 @@ import { script, startSendingWorld } from '../sending/world.ts'
 // A provider refuses an account when it blocked half or more of at least 20 emails within an hour by policy.
 
 const world = await startSendingWorld()
-afterAll(() => world.stop())
 beforeEach(async () => {
   script(world, {})
   await run(world.db, 'truncate refusing_providers, provider_minutes, open_stats, breakers, hourly_stats')

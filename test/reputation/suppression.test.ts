@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { timestampMs } from '@bufbuild/protobuf/wkt'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { databaseTime } from '../../server/db/clock.ts'
 import { createSealer } from '../../server/db/encryption.ts'
@@ -17,7 +17,6 @@ const database = await testDatabase()
 beforeAll(async () => {
   lookUp = createSuppressionLookup(database.db, sealer)
 })
-afterAll(() => database.drop())
 
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
 const account = newId(Date.now())

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { createSealer } from '../../server/db/encryption.ts'
 import { newId } from '../../server/db/ids.ts'
@@ -8,7 +8,6 @@ import { createSuppressionLookup } from '../../server/reputation/suppression.ts'
 import { testDatabase } from '../harness/postgres.ts'
 
 const database = await testDatabase()
-afterAll(() => database.drop())
 
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
 const account = newId(Date.now())

@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { BatchItemSchema, SendResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { ErrorReason } from '../../gen/verdict/v1/errors_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
@@ -16,7 +16,6 @@ import { takes } from '../harness/waits.ts'
 // A batch whose sends end as each test defines.
 
 const database = await testDatabase()
-afterAll(() => database.drop())
 
 const ACCOUNT = '00000000-0000-4000-8000-000000000001'
 const items = (count: number) =>

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Engine, SmtpAttempt } from '../../mail/smtp/attempt.ts'
 import { cleanJson, cleanText } from '../../net/clean-text.ts'
@@ -14,7 +14,6 @@ import { message, script, startSendingWorld } from './world.ts'
 // reader.
 
 const world = await startSendingWorld()
-afterAll(() => world.stop())
 // Some of these replies are hard bounces.
 beforeEach(() => run(world.db, 'truncate suppressions, refusals'))
 

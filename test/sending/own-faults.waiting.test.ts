@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { events, messages, openMessages, openRecipients } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
@@ -10,7 +10,6 @@ import { message, script, startSendingWorld } from './world.ts'
 // A fault of ours is never told as the recipient's. Without leave no dot is sent, and the caller may send again.
 
 const world = await startSendingWorld({ 'MX other.org': [mx('other.org', 10, 'mx.example.net')] })
-afterAll(() => world.stop())
 beforeEach(() => {
   world.exchanger.messages.length = 0
   world.exchanger.sessions.length = 0

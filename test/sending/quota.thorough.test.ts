@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS, type OperatorLimits } from '../../server/config/limits.ts'
 import { idempotencyKeys, monthlyEmails, warmUps } from '../../server/db/schema.ts'
 import { reasonOf } from '../../server/errors.ts'
@@ -19,7 +19,6 @@ const LIMITS: OperatorLimits = {
 }
 
 const world = await startSendingWorld({ 'MX gone.org': 'nxdomain' })
-afterAll(() => world.stop())
 beforeEach(async () => {
   await world.db.delete(monthlyEmails)
   await world.db.delete(warmUps)

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createDomain } from '../../server/domains/domains.ts'
 import { startApi } from '../services/api.ts'
 
@@ -12,7 +12,6 @@ Object.assign(api.world.dns.zone, {
   'AAAA mx.private.org': 'nodata',
 })
 await api.call('POST', '/api/v1/suppression', { body: { email: 'gone@example.net' } })
-afterAll(() => api.stop())
 
 test.each([
   ['a domain that is not verified', { from: 'a@pending.test' }, /^pending\.test is not a verified .*domains lists/],

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Engine } from '../../mail/smtp/attempt.ts'
 import { eq, inArray } from '../../server/db/drizzle.ts'
@@ -22,7 +22,6 @@ const world = await startSendingWorld({
   'A mx.other.org': [{ type: 'A', name: 'mx.other.org', ttl: 60, data: '127.0.0.1' }],
   'AAAA mx.other.org': 'nodata',
 })
-afterAll(() => world.stop())
 beforeEach(async () => {
   // The bounces of one test must not suppress the addresses of the next.
   await run(world.db, 'truncate suppressions, refusals')

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import type { Engine } from '../../mail/smtp/attempt.ts'
 import { messages, openMessages } from '../../server/db/schema.ts'
@@ -13,7 +13,6 @@ const world = await startSendingWorld({
   'MX silent.org': 'silence',
   'MX same-site.org': [mx('same-site.org', 10, 'mx.example.net')],
 })
-afterAll(() => world.stop())
 beforeEach(async () => {
   // The bounces of one test must not suppress the addresses of the next.
   await run(world.db, 'truncate suppressions, refusals')

@@ -1,5 +1,5 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { DeliveryStatus, Reason, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { parsePublicId } from '../../server/db/ids.ts'
 import { createDomain } from '../../server/domains/domains.ts'
@@ -7,10 +7,11 @@ import { storedOutcomes } from '../../server/sending/stored-response.ts'
 import { AUTHORITY, CERTIFICATE } from '../harness/certificates.ts'
 import { a, mx } from '../harness/dns.ts'
 import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { message, startSendingWorld, type World } from './world.ts'
 
 setDefaultCACertificates([...getCACertificates('default'), AUTHORITY])
-const secure = await startExchanger({ ehlo: '250-mx.test\r\n250 STARTTLS' }, CERTIFICATE)
+const secure = untilEnd(await startExchanger({ ehlo: '250-mx.test\r\n250 STARTTLS' }, CERTIFICATE))
 const world = await startSendingWorld({
   'MX secure.org': [mx('secure.org', 10, 'mx1.example.test')],
   'A mx1.example.test': [a('mx1.example.test', '127.0.0.1')],
@@ -19,7 +20,6 @@ const world = await startSendingWorld({
 const { db, sealer, clock, account } = world
 const domain = { accountId: account.id, status: 'verified', warmsUp: false } as const
 await createDomain({ db, sealer, clock }, { ...domain, name: 'strict.test', requiresTls: true })
-afterAll(() => Promise.all([world.stop(), secure.close()]))
 
 type EngineOptions = Parameters<World['engineWith']>[0]
 

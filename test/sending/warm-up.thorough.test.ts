@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { sql } from '../../server/db/drizzle.ts'
 import { newId } from '../../server/db/ids.ts'
@@ -10,7 +10,6 @@ import { resultOf, retryAfterOf, testLimit, todayIn, untilLocked } from './volum
 import { message, startSendingWorld } from './world.ts'
 
 const world = await startSendingWorld({ 'MX gone.org': 'nxdomain' })
-afterAll(() => world.stop())
 beforeEach(async () => {
   await world.db.delete(warmUps)
 })

@@ -27,12 +27,14 @@ import { testAccount } from '../harness/account.ts'
 import { type DnsServerForTests, startDns } from '../harness/dns.ts'
 import { startExchanger } from '../harness/exchanger.ts'
 import type { TestDatabase } from '../harness/postgres.ts'
+import { atEnd } from '../harness/until-end.ts'
 
 export type World = Awaited<ReturnType<typeof startSendingWorld>>
 
 /**
  * A send with everything real around it: Postgres, an account with the verified domain `example.test`, the engine, a
- * DNS server in which `example.net` has the exchanger as its MX, and the simulator with its inbox.
+ * DNS server in which `example.net` has the exchanger as its MX, and the simulator with its inbox. It ends with its
+ * test or file, unless it is on a database of its caller.
  */
 export async function startSendingWorld(zone: DnsServerForTests['zone'] = {}, on?: TestDatabase) {
   const database = await testAccount(on)
@@ -114,9 +116,10 @@ export async function startSendingWorld(zone: DnsServerForTests['zone'] = {}, on
 
   async function stop(): Promise<void> {
     engine.close()
+    clock.stop()
     await Promise.all([exchanger.close(), dns.close(), simulator.close()])
-    await database.drop()
   }
+  if (!on) atEnd(stop)
 
   return {
     database,

@@ -1,10 +1,9 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createKey } from '../../server/access/api-keys.ts'
 import { publicId } from '../../server/db/ids.ts'
 import { startApi } from './api.ts'
 
 const api = await startApi()
-afterAll(() => api.stop())
 
 test.each([
   { kind: 'live', scopes: ['stats.read', 'emails.read'], expiresAt: new Date('2099-01-31T00:00:00Z') },

@@ -16,6 +16,7 @@ import { createAttempts } from '../../server/webhooks/attempt/attempt-once.ts'
 import { createPost } from '../../server/webhooks/post/post.ts'
 import type { Group, Workflows } from '../../server/webhooks/queue/workflows.ts'
 import { createUiLinks } from '../../workflows/ui-links.ts'
+import { atEnd } from '../harness/until-end.ts'
 import { startSendingWorld, type World } from '../sending/world.ts'
 
 /** How long the imaginary Temporal keeps workflows. */
@@ -25,7 +26,10 @@ export type Api = Awaited<ReturnType<typeof startApi>>
 
 type HttpParts = Pick<Parameters<typeof createApi>[0], 'allowedHosts' | 'trustProxy'>
 
-/** Starts the whole API over its own world, with the keys of two accounts. */
+/**
+ * Starts the whole API over its own world, with the keys of two accounts. It ends with its test or file, unless the
+ * world is of its caller.
+ */
 export async function startApi(
   now?: () => number,
   limits: OperatorLimits = DEFAULT_LIMITS,
@@ -104,8 +108,8 @@ export async function startApi(
     await listener.close({ timeoutMs: 1_000 })
     await idle()
     await webhooks.close()
-    await world.stop()
   }
+  if (!given) atEnd(stop)
 
   /** Makes one attempt of a dispatch (UUID), as a workflow would. */
   const { attemptOnce } = createAttempts({ db, clock: world.clock, sealer: world.sealer, post: webhooks.post })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
-import { afterAll, afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { DkimKeyState, DomainService, DomainStatus } from '../../gen/verdict/v1/domains_pb.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { newId, parsePublicId, publicId } from '../../server/db/ids.ts'
@@ -13,7 +13,6 @@ import { startApi } from './api.ts'
 
 const api = await startApi()
 const empty = api.dns.find
-afterAll(() => api.stop())
 afterEach(() => {
   api.dns.find = empty
   api.dns.asked.length = 0

@@ -1,21 +1,18 @@
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
-import { afterAll, afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { asc, eq } from '../../server/db/drizzle.ts'
 import { parsePublicId, publicId } from '../../server/db/ids.ts'
 import { openDispatches, webhookUrls } from '../../server/db/schema.ts'
 import { startReceiver } from '../harness/receiver.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { startApi } from './api.ts'
 
 // Several endpoints of one account.
 
 const api = await startApi()
-const receiver = await startReceiver()
-afterAll(async () => {
-  await receiver.close()
-  await api.stop()
-})
+const receiver = untilEnd(await startReceiver())
 afterEach(async () => {
   for (const { endpoint_id } of await list()) await api.call('DELETE', `${PATH}/${endpoint_id}`)
   receiver.script = {}

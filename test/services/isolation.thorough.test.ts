@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { type DescMethodUnary, type DescService, fromJson, type JsonObject, toJson } from '@bufbuild/protobuf'
 import { type Client, ConnectError, createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { listAccounts } from '../../server/directory/accounts.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { bindingsOf } from '../../server/http/rest/bindings.ts'
@@ -38,7 +38,6 @@ beforeAll(async () => {
   for (const { parent } of methods.values()) clients.set(parent, createClient(parent, transport))
   await fillOtherAccount()
 })
-afterAll(() => api.stop())
 
 /** Creates everything that the probes ask for. */
 async function fillOtherAccount(): Promise<void> {

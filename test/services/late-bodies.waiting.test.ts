@@ -1,5 +1,5 @@
 import type { DescMethod } from '@bufbuild/protobuf'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Access } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { createKey, revokeKey } from '../../server/access/api-keys.ts'
 import { requiredRole, ruleOf } from '../../server/access/people/access.ts'
@@ -20,7 +20,6 @@ const api = await startApi()
 const methods = await servedMethods(api.url)
 /** Those that need a session when no key is sent. */
 const ofPeople = methods.filter((method) => ruleOf(method).access !== Access.OPEN)
-afterAll(() => api.stop())
 
 const isAdmin = ({ parent }: DescMethod) => parent.typeName.startsWith('verdict.admin.')
 

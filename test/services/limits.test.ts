@@ -1,6 +1,6 @@
 import { type Client, Code, ConnectError, createClient, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { createKey } from '../../server/access/api-keys.ts'
@@ -16,7 +16,6 @@ const api = await startApi(undefined, {
   tiers: { ...DEFAULT_LIMITS.tiers, small: { requestsPerMinute: 60, emailsPerMonth: 3_000 } },
   defaultTier: 'scale',
 })
-afterAll(() => api.stop())
 
 const get = (path: string, key?: string) => api.call('GET', path, { key })
 

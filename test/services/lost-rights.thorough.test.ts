@@ -1,7 +1,7 @@
 import type { DescMethod, JsonObject } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { TransactionSql } from 'postgres'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { ImportService } from '../../gen/verdict/admin/v1/imports_pb.ts'
 import { KeyService } from '../../gen/verdict/admin/v1/keys_pb.ts'
 import { Access, Role } from '../../gen/verdict/admin/v1/options_pb.ts'
@@ -28,7 +28,6 @@ beforeAll(async () => {
   changes = methods.filter((method) => isForChanges(method) && !(nameOf(method) in MAKES_NO_CHANGE))
   requests = await requestsOf(await person())
 })
-afterAll(() => api.stop())
 
 const person = () => {
   const { db, clock, sealer, account } = api.world

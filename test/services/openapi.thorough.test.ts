@@ -1,11 +1,10 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { document, faultsAgainst } from '../http/documented.ts'
 import { startApi } from './api.ts'
 
 // Compares the limits in the OpenAPI document with the validation behind it.
 
 const api = await startApi()
-afterAll(() => api.stop())
 
 // biome-ignore lint/suspicious/noExplicitAny: JSON Schema
 type Schema = any

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ReceiptService } from '../../gen/verdict/v1/receipts_pb.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { openMessages, receiptKeys } from '../../server/db/schema.ts'
@@ -10,7 +10,6 @@ import type { ReceiptClaims } from '../../server/receipts/claims.ts'
 import { startApi } from './api.ts'
 
 const api = await startApi()
-afterAll(() => api.stop())
 
 const receiptOf = (id: string, key?: string) => api.call('GET', `/api/v1/emails/${id}/receipt`, { key })
 

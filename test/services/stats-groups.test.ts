@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { run } from '../../server/db/statement.ts'
 import { mergeStatistics, rollUpDays } from '../../server/reputation/merge-statistics.ts'
 import { addUpOpen, mergeGroups, rollUpGroups } from '../../server/reputation/open-statistics.ts'
@@ -14,7 +14,6 @@ const TABLES = ['hourly_stats', 'open_stats', 'minute_stats', 'group_stats']
 const GROUPINGS = ['provider', 'domain', 'recipient_domain', 'tag', 'tenant', 'reason'] as const
 
 const api = await startApi()
-afterAll(() => api.stop())
 beforeEach(async () => {
   await waitForHourOf(15_000)
   await run(api.world.db, `truncate ${TABLES}, suppressions, refusals`)

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { hourlyStats } from '../../server/db/schema.ts'
 import { OTHER_TENANTS } from '../../server/reputation/counts.ts'
 import { startApi } from './api.ts'
@@ -23,7 +23,6 @@ await count('2020-11-11T23:00Z', { delivered: 1_000 })
 await count('2020-11-18T12:00Z', { delivered: 5 }, { domain: 'other.test' })
 await count('2020-11-18T12:00Z', { delivered: 2, policy_block: 1 }, { tenantId: 'shop-1' })
 await count('2024-03-01T00:00Z', { delivered: 4 })
-afterAll(() => api.stop())
 
 /** Inserts a row of statistics, as the commit of an outcome does. */
 async function count(hour: string, counts: Record<string, number>, of: { domain?: string; tenantId?: string } = {}) {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { labelledReplies, REPLIES } from '../../bench/verdicts/labelled.ts'
 import { EvidenceKindSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { eq } from '../../server/db/drizzle.ts'
@@ -15,7 +15,6 @@ import { startApi } from './api.ts'
 // What the entries of the suppression list rest on, how they are found by it, and how those of a time are lifted.
 
 const api = await startApi()
-afterAll(() => api.stop())
 beforeEach(async () => {
   await run(api.world.db, 'truncate suppressions, refusals')
 })

@@ -1,6 +1,6 @@
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { and, eq } from '../../server/db/drizzle.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
@@ -9,7 +9,6 @@ import { EVERYBODY, suppressions } from '../../server/db/schema.ts'
 import { startApi } from './api.ts'
 
 const api = await startApi()
-afterAll(() => api.stop())
 
 type Entry = Record<string, string>
 

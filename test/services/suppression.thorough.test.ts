@@ -1,8 +1,7 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startApi } from './api.ts'
 
 const api = await startApi()
-afterAll(() => api.stop())
 
 const PATH = '/api/v1/suppression'
 const add = (body: object, key?: string) => api.call('POST', PATH, { body, key })

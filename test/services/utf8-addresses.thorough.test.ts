@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { dump, eraseIn } from '../erasure/world.ts'
 import { script } from '../sending/world.ts'
 import { type Api, startApi } from './api.ts'
@@ -15,7 +15,6 @@ let api: Api
 beforeAll(async () => {
   api = await startApi()
 })
-afterAll(() => api.stop())
 
 const get = async (path: string) => (await api.call('GET', path)).json
 const query = encodeURIComponent
@@ -68,7 +67,6 @@ test('a server without SMTPUTF8 bounces the message with its detail, and suppres
   ])
   const { json: list } = await api.call('GET', `/api/v1/suppression?email=${query('ö.one@example.net')}`)
   expect(list).toMatchObject({ entries: [] })
-  await api.stop()
 })
 
 test('suppression, its import and its removal match by the letters of ASCII alone', async () => {

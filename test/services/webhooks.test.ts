@@ -2,21 +2,18 @@ import { createHmac } from 'node:crypto'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { parsePublicId } from '../../server/db/ids.ts'
 import { attempts, events, openDispatches, webhookEndpoints, webhookHours } from '../../server/db/schema.ts'
 import { type ReceivedRequest, startReceiver } from '../harness/receiver.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { startApi } from './api.ts'
 
 const api = await startApi()
-const receiver = await startReceiver()
-afterAll(async () => {
-  await receiver.close()
-  await api.stop()
-})
+const receiver = untilEnd(await startReceiver())
 afterEach(async () => {
   await api.call('DELETE', PATH)
   receiver.script = {}

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { isOwn } from '../../server/config/source-addresses.ts'
 import { hostsOfDomain } from '../../server/domains/sending-pool.ts'
@@ -7,7 +7,6 @@ import { createPoolSources } from '../../server/shaping/sources.ts'
 import { testDatabase } from '../harness/postgres.ts'
 
 const database = await testDatabase()
-afterAll(() => database.drop())
 
 const warmUp = () => createAddressWarmUp(database.db)
 const pool = (addresses: string[], warmsUp = false) => ({ addresses, warmsUp })

@@ -17,7 +17,6 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const each of processes.splice(0)) await each.close()
   clock.stop()
-  await database.drop()
 })
 
 const site = (limits: { connections: number; perMinute?: number }) => ({

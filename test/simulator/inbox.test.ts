@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import fc from 'fast-check'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { parseAddress } from '../../mail/address.ts'
 import { createResolver } from '../../mail/dns/resolver.ts'
 import type { Site } from '../../mail/smtp/attempt.ts'
@@ -10,6 +10,7 @@ import { newId } from '../../server/db/ids.ts'
 import { Inbox } from '../../server/simulator/inbox.ts'
 import { createSimulator } from '../../server/simulator/simulator.ts'
 import { eventually } from '../harness/eventually.ts'
+import { untilEnd } from '../harness/until-end.ts'
 
 /** Return paths of these tests name their message: `m1@rp.test`. Others are strange. */
 const inboxOf = (bounds?: { messages: number; bytes: number }) =>
@@ -29,19 +30,17 @@ const kept = (inbox: Inbox) => inbox.messages().map(({ messageId }) => messageId
 const bytesOf = (inbox: Inbox) => inbox.messages().reduce((sum, { source }) => sum + source.length, 0)
 
 async function start(inbox: Inbox) {
-  const simulator = createSimulator({ inbox })
+  const simulator = untilEnd(createSimulator({ inbox }))
   const { port } = await simulator.listen()
-  const engine = createEngine({
-    resolver: createResolver({ servers: ['127.0.0.1:9'] }),
-    mayDial: () => false,
-    smtpPort: 25,
-    routes: new Map(),
-    heloName: 'tests.example',
-  })
-  onTestFinished(async () => {
-    engine.close()
-    await simulator.close()
-  })
+  const engine = untilEnd(
+    createEngine({
+      resolver: createResolver({ servers: ['127.0.0.1:9'] }),
+      mayDial: () => false,
+      smtpPort: 25,
+      routes: new Map(),
+      heloName: 'tests.example',
+    }),
+  )
   const deliver = (sender: string, to: string[], content = 'From: a@example.test\r\n\r\n.dots and words\r\n') =>
     engine.deliver({
       senderFor: () => sender,

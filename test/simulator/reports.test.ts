@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { parseAddress } from '../../mail/address.ts'
 import { createResolver } from '../../mail/dns/resolver.ts'
 import type { Site } from '../../mail/smtp/attempt.ts'
@@ -6,6 +6,7 @@ import { createEngine } from '../../mail/smtp/engine.ts'
 import { readReport } from '../../server/inbound/report.ts'
 import { type MailBack, reportAbout } from '../../server/simulator/reports.ts'
 import { createSimulator } from '../../server/simulator/simulator.ts'
+import { untilEnd } from '../harness/until-end.ts'
 
 const RETURN_PATH = 'b.token@rp.example.test'
 
@@ -27,14 +28,12 @@ test('a late bounce is one that the bounce listener reads', async () => {
 
 test('the mail server accepts messages to these addresses, and reports about each recipient of its name', async () => {
   const reports: MailBack[] = []
-  const simulator = createSimulator({ comesBack: (mail) => void reports.push(mail) })
+  const simulator = untilEnd(createSimulator({ comesBack: (mail) => void reports.push(mail) }))
   await simulator.listen()
   const resolver = createResolver({ servers: ['127.0.0.1:9'] })
-  const engine = createEngine({ resolver, mayDial: () => false, smtpPort: 25, routes: new Map(), heloName: 'me.test' })
-  onTestFinished(async () => {
-    engine.close()
-    await simulator.close()
-  })
+  const engine = untilEnd(
+    createEngine({ resolver, mayDial: () => false, smtpPort: 25, routes: new Map(), heloName: 'me.test' }),
+  )
   const to = ['complaint@simulator.test', 'delivered@simulator.test', 'Late_Bounce+a@simulator.test']
   const recipients = to.map((address) => {
     const { route, outcome } = simulator.route(parseAddress(address)!)!

@@ -1,28 +1,26 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Address, parseAddress } from '../../mail/address.ts'
 import { createResolver } from '../../mail/dns/resolver.ts'
 import type { Site, SmtpAttempt } from '../../mail/smtp/attempt.ts'
 import { createEngine } from '../../mail/smtp/engine.ts'
 import { createSimulator } from '../../server/simulator/simulator.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
+import { untilEnd } from '../harness/until-end.ts'
 
-const engine = createEngine({
-  resolver: createResolver({ servers: ['127.0.0.1:9'] }),
-  mayDial: () => false,
-  smtpPort: 25,
-  routes: new Map(),
-  heloName: 'tests.example',
-})
+const engine = untilEnd(
+  createEngine({
+    resolver: createResolver({ servers: ['127.0.0.1:9'] }),
+    mayDial: () => false,
+    smtpPort: 25,
+    routes: new Map(),
+    heloName: 'tests.example',
+  }),
+)
 
-const simulator = createSimulator()
+const simulator = untilEnd(createSimulator())
 const port = (await simulator.listen()).port
-
-afterAll(async () => {
-  engine.close()
-  await simulator.close()
-})
 
 const address = (text: string): Address => parseAddress(text)!
 const content = [Buffer.from('From: a@example.test\r\n\r\n.dots and words\r\n')]

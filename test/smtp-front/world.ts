@@ -26,7 +26,6 @@ export async function startFrontWorld(more: Partial<FrontParts> = {}, limits?: O
   const front = await listenWith()
   afterAll(async () => {
     for (const one of fronts) await one.close({ timeoutMs: 1_000 })
-    await api.stop()
   })
   beforeEach(() => api.world.exchanger.reset())
 

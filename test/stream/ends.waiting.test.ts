@@ -38,7 +38,6 @@ test('a shutdown ends streams and waits at once, with the last position', async 
 
 test('a stream whose filter matches nothing gets a heartbeat with its position within 15 seconds, as an idle one', async () => {
   const api = await startApi()
-  onTestFinished(() => api.stop())
   const { next } = await openStream(api, { tag: 'nothing' })
   const { position: start } = await next()
   const startMs = performance.now()

@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers'
 import { fromBinary } from '@bufbuild/protobuf'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { EventService, type StreamEventsResponse, StreamEventsResponseSchema } from '../../gen/verdict/v1/events_pb.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { uuidArray } from '../../server/db/statement.ts'
@@ -13,7 +13,6 @@ import { outlast } from '../harness/waits.ts'
 import { startApi } from '../services/api.ts'
 
 const api = await startApi()
-afterAll(() => api.stop())
 
 /** Far more than fits into a queue of 500 events, and into the buffers of a connection. */
 const EVENTS = 3_000

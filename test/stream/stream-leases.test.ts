@@ -1,13 +1,13 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Database } from '../../server/db/connect.ts'
 import { newId } from '../../server/db/ids.ts'
 import { accounts } from '../../server/db/schema.ts'
 import { createStreamLeases, MAX_STREAMS } from '../../server/stream/stream-leases.ts'
 import { testDatabase } from '../harness/postgres.ts'
+import { untilEnd } from '../harness/until-end.ts'
 
 test('a place whose commit fails is free again', async () => {
-  const { db, drop } = await testDatabase()
-  onTestFinished(drop)
+  const { db } = await testDatabase()
   const account = newId(Date.now())
   await db.insert(accounts).values({ id: account, name: 'Shop' })
   let isFailing = true
@@ -21,8 +21,7 @@ test('a place whose commit fails is free again', async () => {
             })
         : Reflect.get(target, name),
   })
-  const leases = createStreamLeases(failing, () => {})
-  onTestFinished(() => leases.stop())
+  const leases = untilEnd(createStreamLeases(failing, () => {}))
   await expect(leases.take(account)).rejects.toThrow('the commit failed')
   isFailing = false
   const releases = await Promise.all(Array.from({ length: MAX_STREAMS }, () => leases.take(account)))

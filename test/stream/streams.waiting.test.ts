@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Code, ConnectError, createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import postgres from 'postgres'
-import { afterAll, afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { EventService, type StreamEventsRequest, type StreamEventsResponse } from '../../gen/verdict/v1/events_pb.ts'
 import { DeliveryStatus, type FeedbackKind } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { createKey, revokeKey } from '../../server/access/api-keys.ts'
@@ -15,7 +15,6 @@ import { PROTOCOLS, type Protocol, TRANSPORTS } from '../harness/transports.ts'
 import { startApi } from '../services/api.ts'
 
 const api = await startApi()
-afterAll(() => api.stop())
 
 const open: AbortController[] = []
 afterEach(() => {

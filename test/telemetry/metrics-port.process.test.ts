@@ -14,10 +14,7 @@ const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
 const { key } = await openAccount(database.db, ENCRYPTION_KEYS, DOMAIN)
 const env: NodeJS.ProcessEnv = { DATABASE_URL: database.url, ENCRYPTION_KEYS }
 const api = await startApiProcess(env)
-afterAll(async () => {
-  await api.kill()
-  await database.drop()
-})
+afterAll(() => api.kill())
 
 const scrape = async (url = api.metricsUrl) => (await fetch(url)).text()
 

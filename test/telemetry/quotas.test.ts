@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { DEFAULT_LIMITS } from '../../server/config/limits.ts'
 import { accounts, monthlyEmails } from '../../server/db/schema.ts'
 import { monthOf } from '../../server/reputation/quota.ts'
@@ -7,7 +7,6 @@ import { createMetrics } from '../../server/telemetry/metrics.ts'
 import { testAccount } from '../harness/account.ts'
 
 const account = await testAccount()
-afterAll(() => account.drop())
 
 const LIMITS = {
   tiers: { ...DEFAULT_LIMITS.tiers, small: { requestsPerMinute: 60, emailsPerMonth: 100 } },

@@ -2,13 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { createClient, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { type Instance, startInstance } from '../e2e/instance.ts'
 import { type Collector, type ReceivedSpan, startCollector } from '../harness/otlp/collector.ts'
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { outlast } from '../harness/waits.ts'
 
 // The API and the worker as separate processes, Temporal, and a collector that decodes what they export.
@@ -22,7 +23,11 @@ let instance: Instance
 let worker: RunningProcess
 let secret: string
 beforeAll(async () => {
-  ;[temporal, collector, receiver] = await Promise.all([startTemporal(), startCollector(), startReceiver()])
+  ;[temporal, collector, receiver] = await Promise.all([
+    startTemporal().then(untilEnd),
+    startCollector().then(untilEnd),
+    startReceiver().then(untilEnd),
+  ])
   const env = {
     TEMPORAL_ADDRESS: temporal.address,
     WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
@@ -37,13 +42,7 @@ beforeAll(async () => {
   const endpoint = await instance.put('/api/v1/webhook', JSON.stringify({ url: receiver.url }))
   secret = ((await endpoint.json()) as { secret: string }).secret
 })
-afterAll(async () => {
-  await worker?.kill('SIGKILL')
-  await instance?.stop()
-  await receiver?.close()
-  collector?.close()
-  await temporal?.stop()
-})
+afterAll(() => worker?.kill('SIGKILL'))
 
 interface CallersTrace {
   traceId: string
@@ -234,7 +233,6 @@ test('a collector that refuses is told once in the log, and harms neither sends 
   await expect.poll(failures).toBe(2)
   collector.close()
   const plain = await startInstance()
-  onTestFinished(plain.stop)
   await Promise.all([instance, plain].map(({ send }) => send({}, { traceparent: newTrace().traceparent })))
   const [endMs, plainEndMs] = await Promise.all([endOf(instance), endOf(plain)])
   console.log(`the end takes ${Math.round(endMs)} ms, without traces ${Math.round(plainEndMs)} ms`)

@@ -1,6 +1,7 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startInstance } from '../e2e/instance.ts'
 import { startReceiver } from '../harness/receiver.ts'
+import { untilEnd } from '../harness/until-end.ts'
 
 /** Prints every package of OpenTelemetry that the process loads, in any of its threads. */
 const WATCH = `data:text/javascript,${encodeURIComponent(`
@@ -15,15 +16,11 @@ const WATCH = `data:text/javascript,${encodeURIComponent(`
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 
 async function start(env: NodeJS.ProcessEnv = {}) {
-  const receiver = await startReceiver()
+  const receiver = untilEnd(await startReceiver())
   const instance = await startInstance({
     WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
     NODE_OPTIONS: `--import=${WATCH}`,
     ...env,
-  })
-  onTestFinished(async () => {
-    await instance.stop()
-    await receiver.close()
   })
   expect((await instance.put('/api/v1/webhook', JSON.stringify({ url: receiver.url }))).status).toBe(200)
   return { receiver, instance, loaded: () => instance.api.stderr().match(/LOADED .*/g) ?? [] }

@@ -6,6 +6,7 @@ import { CALL_MS, lazyConnection } from '../../workflows/connection.ts'
 import { MAX_GROUP } from '../../workflows/worker-limits.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { temporalAt, until } from './world.ts'
 
 // The calls that the server makes to a real Temporal. No worker runs, so workflows start and wait.
@@ -18,13 +19,10 @@ let connection: ReturnType<typeof lazyConnection>
 let workflows: Workflows
 beforeAll(async () => {
   temporal = await startTemporal()
-  connection = lazyConnection(temporalAt(temporal.address))
+  connection = untilEnd(lazyConnection(temporalAt(temporal.address)))
   workflows = createWorkflows({ connection, namespace: 'default', scheduleMs: [0, 60_000] })
 })
-afterAll(async () => {
-  await connection?.close()
-  await temporal?.stop()
-})
+afterAll(() => temporal?.stop())
 
 function newGroup(size = 1, kind: Group['kind'] = 'original'): Group {
   // Any UUIDs will do, also the same ones for several kinds of ids.

@@ -1,16 +1,13 @@
 import { Client, ScheduleNotFoundError } from '@temporalio/client'
-import { afterAll, expect, inject, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { SEARCH_ATTRIBUTES } from '../../workflows/search-attributes.ts'
 import { createSetUp } from '../../workflows/set-up-namespace.ts'
 import { startTemporal } from '../harness/temporal.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { createWorkflowWorld, until } from './world.ts'
 
-const temporal = await startTemporal()
-const world = await createWorkflowWorld(temporal.address, inject('workflowBundle'))
-afterAll(async () => {
-  await world.close()
-  await temporal.stop()
-})
+const temporal = untilEnd(await startTemporal())
+const world = untilEnd(await createWorkflowWorld(temporal.address, inject('workflowBundle')))
 
 const clientOf = (namespace: string) => new Client({ connection: world.connection, namespace })
 

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { afterAll, expect, inject, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { startTemporal } from '../harness/temporal.ts'
 import { words } from '../harness/text.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { acked, createWorkflowWorld, http, until, waitsFor } from './world.ts'
 
 // What an operator sees of a delivery in Temporal's UI, read through the HTTP API that the UI itself uses.
@@ -12,8 +13,8 @@ import { acked, createWorkflowWorld, http, until, waitsFor } from './world.ts'
 const eventIds = [newId(Date.now()), newId(Date.now())]
 const messageIds = [newId(Date.now()), newId(Date.now())]
 const [accountId, endpointId] = [newId(Date.now()), newId(Date.now())]
-const temporal = await startTemporal()
-const world = await createWorkflowWorld(temporal.address, inject('workflowBundle'))
+const temporal = untilEnd(await startTemporal())
+const world = untilEnd(await createWorkflowWorld(temporal.address, inject('workflowBundle')))
 const waiting = await world.deliver(({ number }) => http(number === 1 ? 500 : 503), {
   dispatches: 2,
   scheduleMs: [0, 10, 3_600_000, 1, 1, 1],
@@ -26,10 +27,6 @@ const waiting = await world.deliver(({ number }) => http(number === 1 ? 500 : 50
   endpointHost: 'hooks.example.com',
 })
 await waitsFor(waiting, 3)
-afterAll(async () => {
-  await world.close()
-  await temporal.stop()
-})
 
 async function ui(path: string, init?: RequestInit) {
   const response = await fetch(`${temporal.uiUrl}/api/v1/namespaces/default/${path}`, init)

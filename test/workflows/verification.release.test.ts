@@ -15,6 +15,7 @@ import { type DnsServerForTests, startDns } from '../harness/dns.ts'
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { quietFor } from '../harness/waits.ts'
 import { temporalAt, until } from './world.ts'
 
@@ -35,18 +36,12 @@ const sealer = createSealer([{ id: 'k1', key }])
 beforeAll(async () => {
   database = await testAccount()
   ;({ clock, accountId } = database)
-  ;[temporal, dns] = await Promise.all([startTemporal(), startDns()])
-  connection = lazyConnection(temporalAt(temporal.address))
+  ;[temporal, dns] = await Promise.all([startTemporal().then(untilEnd), startDns().then(untilEnd)])
+  connection = untilEnd(lazyConnection(temporalAt(temporal.address)))
   client = new Client({ connection })
   worker = startWorker()
 })
-afterAll(async () => {
-  await worker?.kill('SIGKILL')
-  await connection?.close()
-  await temporal?.stop()
-  await dns?.close()
-  await database?.drop()
-})
+afterAll(() => worker?.kill('SIGKILL'))
 
 function startWorker(): RunningProcess {
   return startProgram(process.execPath, ['workflows/worker.ts'], {

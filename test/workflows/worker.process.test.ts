@@ -9,6 +9,7 @@ import { testDatabase } from '../harness/postgres.ts'
 import { startProgram, waitForOutput } from '../harness/process.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { letRun, quietFor } from '../harness/waits.ts'
 import { newEvent, stateOf, storeDispatches } from '../webhooks/rows.ts'
 import { until } from './world.ts'
@@ -17,7 +18,7 @@ import { until } from './world.ts'
 
 let temporal: TestTemporal | undefined
 const database = await testDatabase()
-const receiver = await startReceiver()
+const receiver = untilEnd(await startReceiver())
 const port = await freePort()
 const key = randomBytes(32)
 const env: NodeJS.ProcessEnv = {
@@ -38,8 +39,6 @@ const worker = startProgram(process.execPath, ['workflows/worker.ts'], env)
 afterAll(async () => {
   await worker.kill('SIGKILL')
   await temporal?.stop()
-  await receiver.close()
-  await database.drop()
 })
 
 async function anEventThatWaits() {

@@ -1,5 +1,5 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
 import { PeopleService } from '../../../gen/verdict/admin/v1/people_pb.ts'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
@@ -27,10 +27,6 @@ const dashboard = await startDashboard({
     createServiceImplSpec<typeof PeopleService>(PeopleService, createPeopleService(parts)),
     createServiceImplSpec<typeof PersonService>(PersonService, createPersonService(parts)),
   ],
-})
-afterAll(async () => {
-  await dashboard.stop()
-  await account.drop()
 })
 
 test('a right is taken away after the change that it permits, not during it', async () => {

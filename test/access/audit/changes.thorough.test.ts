@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { createKey, revokeKey } from '../../../server/access/api-keys.ts'
 import type { Author } from '../../../server/access/audit/record-change.ts'
 import { asc, eq } from '../../../server/db/drizzle.ts'
@@ -9,7 +9,6 @@ import { startApi } from '../../services/api.ts'
 
 let after = '00000000-0000-0000-0000-000000000000'
 const api = await startApi()
-afterAll(() => api.stop())
 beforeEach(async () => {
   after = (await allEntries()).at(-1)?.id ?? after
 })

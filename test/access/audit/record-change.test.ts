@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createKey } from '../../../server/access/api-keys.ts'
 import { ACTIONS } from '../../../server/access/audit/actions.ts'
 import { type Author, record } from '../../../server/access/audit/record-change.ts'
@@ -12,7 +12,6 @@ import { testAccount } from '../../harness/account.ts'
 
 const account = await testAccount()
 const author: Author = { accountId: account.accountId, actor: { kind: 'operator', name: 'ann' } }
-afterAll(() => account.drop())
 
 const entriesOf = (target: string) => account.db.select().from(auditEntries).where(eq(auditEntries.target, target))
 

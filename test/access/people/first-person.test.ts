@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { isPasswordOf } from '../../../server/access/people/credentials.ts'
 import { prepareFirstPerson } from '../../../server/access/people/first-person.ts'
 import { findPerson } from '../../../server/access/people/join.ts'
@@ -7,15 +7,12 @@ import { members, people } from '../../../server/db/people-schema.ts'
 import { createAccount } from '../../../server/directory/accounts.ts'
 import { createLogger } from '../../../server/process/log.ts'
 import { testDatabase } from '../../harness/postgres.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 
 const ADMIN = { email: 'Ann@people.test', password: 'correct horse battery' }
 
 const database = await testDatabase()
-const clock = await createDatabaseClock(database.db)
-afterAll(async () => {
-  clock.stop()
-  await database.drop()
-})
+const clock = untilEnd(await createDatabaseClock(database.db))
 
 /** Starts as the API does. Returns what it logs. */
 async function start(admin?: typeof ADMIN): Promise<string> {

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { testAccount } from '../../harness/account.ts'
 import { startDashboard } from '../../harness/person.ts'
 
@@ -6,10 +6,6 @@ const PASSWORD = 'correct horse battery'
 
 const account = await testAccount()
 const dashboard = await startDashboard({ db: account.db, clock: account.clock, trustProxy: ['127.0.0.0/8'] })
-afterAll(async () => {
-  await dashboard.stop()
-  await account.drop()
-})
 
 async function signIn(email: string, password: string, from: string) {
   const response = await fetch(`${dashboard.url}/api/auth/sign-in/email`, {

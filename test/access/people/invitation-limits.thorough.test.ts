@@ -1,6 +1,6 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
 import fc from 'fast-check'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { operator } from '../../../cli/operator.ts'
 import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
 import { PeopleService } from '../../../gen/verdict/admin/v1/people_pb.ts'
@@ -29,10 +29,6 @@ const parts = {
 }
 const services = [createServiceImplSpec<typeof PeopleService>(PeopleService, createPeopleService(parts))]
 const dashboard = await startDashboard({ ...world, services, openServices: () => [] })
-afterAll(async () => {
-  await dashboard.stop()
-  await world.stop()
-})
 
 /** An earlier invitation and what became of it. */
 const EARLIER: fc.Arbitrary<Earlier> = fc.record({

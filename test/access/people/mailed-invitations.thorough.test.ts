@@ -1,5 +1,5 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { NotificationState } from '../../../gen/verdict/admin/v1/notifications_pb.ts'
 import { Role } from '../../../gen/verdict/admin/v1/options_pb.ts'
 import { InvitationService, PeopleService } from '../../../gen/verdict/admin/v1/people_pb.ts'
@@ -25,10 +25,6 @@ const dashboard = await startDashboard({
   openServices: (own) => [
     createServiceImplSpec<typeof InvitationService>(InvitationService, createInvitationService({ ...parts, ...own })),
   ],
-})
-afterAll(async () => {
-  await dashboard.stop()
-  await world.stop()
 })
 beforeEach(async () => {
   await world.db.delete(people)

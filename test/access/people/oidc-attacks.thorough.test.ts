@@ -1,5 +1,5 @@
 import { createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto'
-import { afterAll, afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { invite } from '../../../server/access/people/invitations.ts'
 import { eq } from '../../../server/db/drizzle.ts'
 import { createSealer } from '../../../server/db/encryption.ts'
@@ -8,6 +8,7 @@ import { createAccount } from '../../../server/directory/accounts.ts'
 import { testAccount } from '../../harness/account.ts'
 import { type Lies, type LyingIssuer, signHmac, signRsa, startLyingIssuer } from '../../harness/lying-issuer.ts'
 import { startDashboard } from '../../harness/person.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 
 // An issuer that lies. What it says is signed with its own key, unless the signature is the lie.
 
@@ -22,15 +23,10 @@ const startProcess = (of: LyingIssuer = issuer) => {
   return startDashboard({ db, clock, sealer, publicUrl: PUBLIC_URL, oidc: of.config })
 }
 
-const [account, issuer] = await Promise.all([testAccount(), startLyingIssuer()])
+const [account, issuer] = await Promise.all([testAccount(), startLyingIssuer().then(untilEnd)])
 const dashboard = await startProcess()
 afterEach(() => {
   issuer.lies = {}
-})
-afterAll(async () => {
-  await dashboard.stop()
-  await issuer[Symbol.asyncDispose]()
-  await account.drop()
 })
 
 async function call(path: string, body: object, cookie = '', url = dashboard.url) {
@@ -182,7 +178,6 @@ test('metadata of another issuer stop the sign-in before the browser is sent any
   issuer.lies = { metadata: (honest) => ({ ...honest, issuer: 'https://elsewhere.test' }) }
   const fresh = await startProcess()
   expect((await call('/oidc/start', { purpose: 'sign-in' }, '', fresh.url)).status).toBe(503)
-  await fresh.stop()
 })
 
 test('after the issuer has changed its key, the new one signs in and the old one does not', async () => {
@@ -190,16 +185,14 @@ test('after the issuer has changed its key, the new one signs in and the old one
   const [ann, bob] = [await invitedPerson({}, of), await invitedPerson({}, of)]
   const before = await startProcess(of)
   expect((await signIn(ann.subject, { url: before.url, of })).status).toBe(200)
-  await before.stop()
   const gone = of.rotate()
   // A process that knows the metadata reads them, and the keys, again after ten seconds.
-  const { url, stop } = await startProcess(of)
+  const { url } = await startProcess(of)
   of.lies = under({ kid: gone.kid }, (signed) => signRsa(signed, gone.key))
   expect((await signIn(bob.subject, { url, of })).status).toBe(401)
   await expectNobody(bob)
   of.lies = {}
   expect((await signIn(ann.subject, { url, of })).status).toBe(200)
-  await stop()
 })
 
 test('the same sub at another issuer is another person', async () => {
@@ -214,7 +207,6 @@ test('the same sub at another issuer is another person', async () => {
   elsewhere.lies = { claims: (honest) => ({ ...honest, iss: issuer.config.issuer }) }
   expect((await signIn(ann.subject, { url: moved.url, of: elsewhere })).status).toBe(401)
   expect(await account.db.$count(sessions)).toBe(before)
-  await moved.stop()
 })
 
 test('a response that was meant for another sign-in, or was used before, signs in nobody', async () => {

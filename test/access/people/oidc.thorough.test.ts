@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { InvitationService, PeopleService } from '../../../gen/verdict/admin/v1/people_pb.ts'
 import { PersonService, SignInService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import type { Role } from '../../../server/access/people/access.ts'
@@ -19,6 +19,7 @@ import { type TestAccount, testAccount } from '../../harness/account.ts'
 import { type OidcProvider, startOidcProvider } from '../../harness/oidc-provider.ts'
 import { callsWith, startDashboard } from '../../harness/person.ts'
 import { callSignIn, totp } from '../../harness/sign-in.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 
 const PASSWORD = 'correct horse battery'
 /** Nothing listens there: the tests read what the browser would be sent back with. */
@@ -30,7 +31,10 @@ let dashboard: Awaited<ReturnType<typeof startDashboard>>
 let count = 0
 
 beforeAll(async () => {
-  ;[account, provider] = await Promise.all([testAccount(), startOidcProvider(() => `${PUBLIC_URL}/dashboard/oidc`)])
+  ;[account, provider] = await Promise.all([
+    testAccount(),
+    startOidcProvider(() => `${PUBLIC_URL}/dashboard/oidc`).then(untilEnd),
+  ])
   const { db, clock } = account
   const issuer = { url: provider.config.issuer, host: new URL(provider.config.issuer).host }
   const about = { version: 'test', region: 'eu' }
@@ -54,11 +58,6 @@ beforeAll(async () => {
       createServiceImplSpec<typeof SignInService>(SignInService, createSignInService({ ...parts, ...people, sealer })),
     ],
   })
-})
-afterAll(async () => {
-  await dashboard?.stop()
-  await provider?.[Symbol.asyncDispose]()
-  await account?.drop()
 })
 beforeEach(() => {
   provider.isUp = true
@@ -361,19 +360,15 @@ test('a person with a second factor enters a code after the issuer, too', async 
 test('while the issuer does not respond, the start says so and passwords still sign in', async () => {
   // A new process, which has not read the metadata of the issuer.
   const fresh = await startDashboard({ ...account, oidc: provider.config })
-  try {
-    const { url } = fresh
-    provider.isUp = false
-    const down = await callSignIn('/oidc/start', { purpose: 'sign-in' }, { url })
-    expect(down).toMatchObject({ status: 503, json: { error: 'transient_failure' } })
-    expect(down.json.message).toMatch(/^127\.0\.0\.1:\d+ does not respond/)
-    const { email } = await fresh.person({ password: PASSWORD })
-    expect((await callSignIn('/sign-in/email', { email, password: PASSWORD }, { url })).status).toBe(200)
-    provider.isUp = true
-    expect((await callSignIn('/oidc/start', { purpose: 'sign-in' }, { url })).status).toBe(200)
-  } finally {
-    await fresh.stop()
-  }
+  const { url } = fresh
+  provider.isUp = false
+  const down = await callSignIn('/oidc/start', { purpose: 'sign-in' }, { url })
+  expect(down).toMatchObject({ status: 503, json: { error: 'transient_failure' } })
+  expect(down.json.message).toMatch(/^127\.0\.0\.1:\d+ does not respond/)
+  const { email } = await fresh.person({ password: PASSWORD })
+  expect((await callSignIn('/sign-in/email', { email, password: PASSWORD }, { url })).status).toBe(200)
+  provider.isUp = true
+  expect((await callSignIn('/oidc/start', { purpose: 'sign-in' }, { url })).status).toBe(200)
 })
 
 test('a wrong client secret is a fault for the operator, and says so', async () => {
@@ -381,31 +376,23 @@ test('a wrong client secret is a fault for the operator, and says so', async () 
   await invited(email)
   const wrong = { ...provider.config, clientSecret: 'another secret of at least 32 letters' }
   const other = await startDashboard({ ...account, oidc: wrong, publicUrl: PUBLIC_URL })
-  try {
-    const { url } = other
-    const headers = { 'content-type': 'application/json', origin: PUBLIC_URL }
-    const post = (path: string, body: object, cookie = '') =>
-      fetch(`${url}/api/auth${path}`, { method: 'POST', headers: { ...headers, cookie }, body: JSON.stringify(body) })
-    const started = await post('/oidc/start', { purpose: 'sign-in' })
-    const { url: at } = JSON.parse(await started.text())
-    const returned = await provider.browser()(at, login)
-    const response = { response: returned.search.slice(1) }
-    const ended = await post('/oidc/finish', response, started.headers.getSetCookie()[0]!.split(';', 1)[0])
-    expect(ended.status).toBe(503)
-    expect(JSON.parse(await ended.text()).message).toMatch(/refuses this service: .*OIDC_CLIENT_SECRET/)
-  } finally {
-    await other.stop()
-  }
+  const { url } = other
+  const headers = { 'content-type': 'application/json', origin: PUBLIC_URL }
+  const post = (path: string, body: object, cookie = '') =>
+    fetch(`${url}/api/auth${path}`, { method: 'POST', headers: { ...headers, cookie }, body: JSON.stringify(body) })
+  const started = await post('/oidc/start', { purpose: 'sign-in' })
+  const { url: at } = JSON.parse(await started.text())
+  const returned = await provider.browser()(at, login)
+  const response = { response: returned.search.slice(1) }
+  const ended = await post('/oidc/finish', response, started.headers.getSetCookie()[0]!.split(';', 1)[0])
+  expect(ended.status).toBe(503)
+  expect(JSON.parse(await ended.text()).message).toMatch(/refuses this service: .*OIDC_CLIENT_SECRET/)
 })
 
 test('without an issuer the paths are not found', async () => {
   const without = await startDashboard(account)
-  try {
-    const found = await callSignIn('/oidc/start', { purpose: 'sign-in' }, { url: without.url })
-    expect(found).toMatchObject({ status: 404, json: { error: 'not_found' } })
-  } finally {
-    await without.stop()
-  }
+  const found = await callSignIn('/oidc/start', { purpose: 'sign-in' }, { url: without.url })
+  expect(found).toMatchObject({ status: 404, json: { error: 'not_found' } })
 })
 
 test('a person whose only identity is of another issuer is named', async () => {

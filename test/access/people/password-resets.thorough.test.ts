@@ -1,6 +1,6 @@
 import { createClient, createServiceImplSpec } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
-import { afterAll, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { SignInService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { createLinkTokens } from '../../../server/access/people/mail-links.ts'
 import { createSignInService } from '../../../server/admin/sign-in.ts'
@@ -31,10 +31,6 @@ const dashboard = await startDashboard({
       createSignInService({ ...world, ...parts, notifyFrom: 'verdict@example.test' }),
     ),
   ],
-})
-afterAll(async () => {
-  await dashboard.stop()
-  await world.stop()
 })
 
 beforeEach(async () => {
@@ -214,5 +210,4 @@ test('an installation without NOTIFY_FROM says so, and asks for no address', asy
   expect(await caller.getSignInMethods({})).toMatchObject({ passwordReset: false })
   expect(await failure(caller.requestPasswordReset({ email: EMAIL }))).toBe('wrong_state')
   expect(await client().getSignInMethods({})).toMatchObject({ passwordReset: true })
-  await without.stop()
 })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createSessionCookie } from '../../../server/access/people/cookie.ts'
 import { signingKeys } from '../../../server/access/people/signing-keys.ts'
 import { createSealer } from '../../../server/db/encryption.ts'
@@ -21,10 +21,6 @@ const account = await testAccount()
 const { db, clock } = account
 const start = () => startDashboard({ db, clock, sealer, trustProxy: ['127.0.0.0/8'] })
 const processes: Awaited<ReturnType<typeof startDashboard>>[] = [await start(), await start()]
-afterAll(async () => {
-  for (const { stop } of processes) await stop()
-  await account.drop()
-})
 
 async function victim() {
   const { personId, cookie } = await processes[0]!.person({ password: PASSWORD })

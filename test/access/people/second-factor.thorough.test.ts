@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { signingKeys } from '../../../server/access/people/signing-keys.ts'
 import { asc, eq } from '../../../server/db/drizzle.ts'
@@ -22,11 +22,6 @@ const start = () => startDashboard({ db, clock, services, sealer, trustProxy: ['
 /** Two processes of the API. */
 const dashboard = await start()
 const other = await start()
-afterAll(async () => {
-  await dashboard.stop()
-  await other.stop()
-  await account.drop()
-})
 
 const signIn = (email: string, more = {}) =>
   callSignIn('/sign-in/email', { email, password: PASSWORD }, { url: dashboard.url, ...more })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { createSessionCookie } from '../../../server/access/people/cookie.ts'
 import { signingKeys } from '../../../server/access/people/signing-keys.ts'
@@ -28,10 +28,6 @@ const victim = await dashboard.person({ password: PASSWORD })
 beforeAll(async () => {
   careful = await withSecondFactor()
   attackerWaiting = (await signIn((await withSecondFactor()).email)).cookie
-})
-afterAll(async () => {
-  await dashboard.stop()
-  await account.drop()
 })
 
 const call = (path: string, body: object, cookie?: string) => callSignIn(path, body, { url: dashboard.url, cookie })

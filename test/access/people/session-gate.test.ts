@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Code, type ConnectError, createClient, createServiceImplSpec } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { LimitsService } from '../../../gen/verdict/v1/limits_pb.ts'
 import { WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
@@ -34,10 +34,6 @@ const dashboard = await startDashboard({
       },
     }),
   ],
-})
-afterAll(async () => {
-  await dashboard.stop()
-  await account.drop()
 })
 
 const PERSON = '/verdict.admin.v1.PersonService/GetPerson'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createKey } from '../../../server/access/api-keys.ts'
 import { SCOPES } from '../../../server/access/scopes.ts'
 import { run } from '../../../server/db/statement.ts'
@@ -29,10 +29,6 @@ const WRONG: Record<string, object> = {
 
 const account = await testAccount()
 const dashboard = await startDashboard({ db: account.db, clock: account.clock, trustProxy: ['127.0.0.0/8'] })
-afterAll(async () => {
-  await dashboard.stop()
-  await account.drop()
-})
 
 let callers = 0
 /** An address that has not called yet. */
@@ -230,7 +226,7 @@ test('only a wrong password or code counts as an attempt', async () => {
 })
 
 test('a fault of the service has the documented error, and counts as no attempt', async () => {
-  const { db, clock, drop } = await testAccount()
+  const { db, clock } = await testAccount()
   const own = await startDashboard({ db, clock })
   const { url } = own
   const { email, cookie } = await own.person({ password: PASSWORD })
@@ -248,6 +244,4 @@ test('a fault of the service has the documented error, and counts as no attempt'
     body: signIn().body,
   })
   expect(status).toBe(200)
-  await own.stop()
-  await drop()
 })

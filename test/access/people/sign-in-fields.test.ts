@@ -1,14 +1,10 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { testAccount } from '../../harness/account.ts'
 import { startDashboard } from '../../harness/person.ts'
 import { callSignIn } from '../../harness/sign-in.ts'
 
 const account = await testAccount()
 const dashboard = await startDashboard(account)
-afterAll(async () => {
-  await dashboard.stop()
-  await account.drop()
-})
 
 const PATHS: [path: string, fields: Record<string, unknown>][] = [
   ['/sign-in/email', { email: 'ann@people.test', password: 'correct horse battery' }],

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Code, type ConnectError, type ServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import {
   countSecondFactors,
@@ -22,10 +22,6 @@ const account = await testAccount()
 const { db, clock } = account
 const services: ServiceImplSpec[] = [personService(account)]
 const dashboard = await startDashboard({ db, clock, services, trustProxy: ['127.0.0.0/8'] })
-afterAll(async () => {
-  await dashboard.stop()
-  await account.drop()
-})
 
 const auth = (path: string, body: object, options: Partial<PageCall> = {}) =>
   callSignIn(path, body, { url: dashboard.url, ...options })
@@ -33,10 +29,10 @@ const signIn = (email: string, password = PASSWORD, more = {}) => auth('/sign-in
 
 const keyOf = (id: string): EncryptionKey => ({ id, key: randomBytes(32) })
 
-/** Starts a dashboard whose first key encrypts. Use it with `await using`. */
-const startWith = async (...keys: EncryptionKey[]) => {
+/** Starts a dashboard whose first key encrypts. */
+const startWith = (...keys: EncryptionKey[]) => {
   const { db, clock } = account
-  return disposable(await startDashboard({ db, clock, services, sealer: createSealer(keys) }))
+  return startDashboard({ db, clock, services, sealer: createSealer(keys) })
 }
 
 /** Creates a person with a second factor, who is signed in with the cookie. `code` is what the app shows. */
@@ -92,7 +88,7 @@ test('a wrong password and an address without a person take as many queries', as
       return typeof value === 'function' ? value.bind(target) : value
     },
   })
-  await using counted = disposable(await startDashboard({ db: counting, clock: account.clock, services }))
+  const counted = await startDashboard({ db: counting, clock: account.clock, services })
   const { email } = await counted.person({ password: PASSWORD })
   const queriesOf = async (of: string) => {
     queries = 0
@@ -223,10 +219,10 @@ test('a session is limited to ten wrong passwords', async () => {
 
 test('after a new encryption key, the sessions and second factors of the older one still work', async () => {
   const [older, newer] = [keyOf('older'), keyOf('newer')]
-  await using before = await startWith(older)
+  const before = await startWith(older)
   const { email, code, cookie: kept } = await personWithSecondFactor(before)
 
-  await using after = await startWith(newer, older)
+  const after = await startWith(newer, older)
   const { url } = after
   expect(await callsWith(kept).client(PersonService, url).getPerson({})).toMatchObject({ email, secondFactor: true })
   const halfway = await signIn(email, PASSWORD, { url })
@@ -241,7 +237,7 @@ test('secrets rotate encrypts second factors with the new key: then they work wi
   const { db } = account
   await run(db, 'delete from second_factors')
   const [older, newer] = [keyOf('older'), keyOf('newer')]
-  await using before = await startWith(older)
+  const before = await startWith(older)
   const { email, code, backupCodes } = await personWithSecondFactor(before)
 
   expect(await peopleWithLostFactors(db, createSealer([newer]))).toEqual([email])
@@ -257,7 +253,7 @@ test('secrets rotate encrypts second factors with the new key: then they work wi
   expect(await countSecondFactors(db, both)).toEqual({ total: 1, older: 0 })
   expect(await peopleWithLostFactors(db, createSealer([newer]))).toEqual([])
 
-  await using after = await startWith(newer)
+  const after = await startWith(newer)
   const { url } = after
   const byCode = await signIn(email, PASSWORD, { url })
   const whole = await auth('/two-factor/verify-totp', { code: code(1) }, { cookie: byCode.cookie, url })
@@ -270,13 +266,10 @@ test('secrets rotate encrypts second factors with the new key: then they work wi
 test('behind https, browsers send the cookie over https only', async () => {
   const { db, clock } = account
   const publicUrl = 'https://verdict.test'
-  await using secure = disposable(await startDashboard({ db, clock, services, publicUrl }))
+  const secure = await startDashboard({ db, clock, services, publicUrl })
   const { email } = await secure.person({ password: PASSWORD })
   const { setCookies, cookie } = await signIn(email, PASSWORD, { url: secure.url, headers: { origin: publicUrl } })
   expect(setCookies[0]).toMatch(/^__Secure-verdict\.session_token=.*; HttpOnly; Secure; SameSite=Lax$/)
   const { client } = callsWith(cookie)
   expect(await client(PersonService, secure.url).getPerson({})).toMatchObject({ email })
 })
-
-const disposable = <Server extends { stop(): Promise<unknown> }>(server: Server) =>
-  Object.assign(server, { [Symbol.asyncDispose]: async () => void (await server.stop()) })

@@ -1,6 +1,6 @@
 import { createClient, createServiceImplSpec } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { LimitsService } from '../../../gen/verdict/v1/limits_pb.ts'
 import { createKey } from '../../../server/access/api-keys.ts'
@@ -38,10 +38,6 @@ beforeAll(async () => {
       createServiceImplSpec<typeof LimitsService>(LimitsService, createLimitsService({ db, limits: LIMITS })),
     ],
   })
-})
-afterAll(async () => {
-  await dashboard?.stop()
-  await world.drop()
 })
 
 async function newAccount(role: 'reader' | 'member' = 'member') {

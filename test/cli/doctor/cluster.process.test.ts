@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import postgres from 'postgres'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
@@ -11,21 +10,19 @@ import { applyMigrations } from '../../../server/db/migrations.ts'
 import { watchCluster } from '../../../server/telemetry/installation.ts'
 import { createMetrics } from '../../../server/telemetry/metrics.ts'
 import { startThrowaway } from '../../harness/throwaway.ts'
+import { temporaryFolder, untilEnd } from '../../harness/until-end.ts'
 import { diagnose } from './patients.ts'
 
 // What can stop the whole PostgreSQL server. The server is real; test/real/cluster-alerts.test.ts has the faults that
 // take a server of their own.
 
 // A server of its own: what other tests lock in theirs would be seen, too.
-const server = await startThrowaway()
+const server = untilEnd(await startThrowaway())
 await applyMigrations(server.url)
 const database: { url: string; db: Database } = { url: server.url, db: connect(server.url) }
 const env: { DATABASE_URL: string } = { DATABASE_URL: database.url }
 await database.db.$client.unsafe('create table things (id int primary key); insert into things values (1)')
-afterAll(async () => {
-  await database.db.$client.end({ timeout: 5 })
-  await server.stop()
-})
+afterAll(() => database.db.$client.end({ timeout: 5 }))
 
 /** A role without rights on others' sessions. Roles are those of the whole cluster. */
 async function stranger() {
@@ -136,8 +133,7 @@ test('a prepared transaction that holds a lock has no process to end', () => {
 
 test('the age of the newest back-up is that of the file that each back-up writes, and otherwise not known', async () => {
   expect(await diagnose('backup', env)).toMatchObject({ state: 'skipped', seen: expect.stringMatching('not known') })
-  const folder = await mkdtemp(join(tmpdir(), 'verdict-backup-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = temporaryFolder()
   const file = join(folder, 'done')
   const withFile = { ...env, BACKUP_FILE: file }
   expect(await diagnose('backup', withFile)).toMatchObject({ state: 'warning', seen: `${file} does not exist` })

@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { firstIdAt, newId } from '../../../server/db/ids.ts'
 import { makePartitions } from '../../../server/db/partitions.ts'
 import { run } from '../../../server/db/statement.ts'
 import { openAccount } from '../../harness/account.ts'
 import { testDatabase } from '../../harness/postgres.ts'
+import { temporaryFolder } from '../../harness/until-end.ts'
 import { diagnose, ENCRYPTION_KEYS } from './patients.ts'
 
 // Faults of the database and of what is in it. Each one is real.
@@ -17,7 +16,6 @@ const DAY_MS = 86_400_000
 const database = await testDatabase()
 const env: { DATABASE_URL: string } = { DATABASE_URL: database.url }
 const accountId = (await openAccount(database.db, ENCRYPTION_KEYS, 'one.test')).id
-afterAll(() => database.drop())
 
 const sql = (text: string, parameters: Parameters<typeof run>[2] = []) => run(database.db, text, parameters)
 
@@ -189,8 +187,7 @@ test('a domain whose records are gone is a warning, and so are checks that are l
 
 test('an archive that lacks old days, or that cannot be read, is a warning', async () => {
   expect(await diagnose('archive', env)).toEqual({ state: 'skipped', seen: 'HISTORY_ARCHIVE is not set' })
-  const folder = await mkdtemp(join(tmpdir(), 'verdict-test-archive-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
+  const folder = temporaryFolder()
   const archived = { ...env, HISTORY_ARCHIVE: folder }
   expect(await diagnose('archive', archived)).toEqual({ state: 'ok', seen: 'it is empty' })
   for (const name of ['events_20190101', 'events_20190102']) await sql(`create table ${name} (like events)`)

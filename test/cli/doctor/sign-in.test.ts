@@ -18,7 +18,6 @@ const env: Record<string, string> = {
 }
 afterAll(async () => {
   await provider[Symbol.asyncDispose]()
-  await database.drop()
 })
 
 test('the issuer is asked for its metadata', async () => {

@@ -1,13 +1,12 @@
 import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { AUTHENTIC_DATA } from 'dns-packet'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { certificateFinding } from '../../../cli/doctor/certificate.ts'
 import { worstOf } from '../../../cli/doctor/check.ts'
 import { clockFinding, versionFinding } from '../../../cli/doctor/database.ts'
@@ -17,21 +16,18 @@ import { spaceFinding } from '../../../cli/doctor/machine.ts'
 import { inColour, reportText } from '../../../cli/doctor/report.ts'
 import { CERTIFICATE, EXPIRED } from '../../harness/certificates.ts'
 import { a, aaaa, type DnsAct, mx, startDns } from '../../harness/dns.ts'
+import { temporaryFolder, untilEnd } from '../../harness/until-end.ts'
 import { diagnose, PRODUCTION } from './patients.ts'
 
 // Faults of the configuration, of the machine and of what lies around it. Each one is real.
 
-const folder = mkdtempSync(join(tmpdir(), 'verdict-doctor-'))
-const dns = await startDns()
+const folder = temporaryFolder()
+const dns = untilEnd(await startDns())
 const production: Record<string, string> = {
   ...PRODUCTION,
   DNS_SERVERS: dns.address,
   SMTP_ALLOW_SUBNETS: '127.0.0.0/8',
 }
-afterAll(async () => {
-  rmSync(folder, { recursive: true })
-  await dns.close()
-})
 
 test('an invalid variable fails by its own check, and skips only the checks that read it', async () => {
   const env = { PORT: 'http', DATABASE_URL: 'mysql://db' }

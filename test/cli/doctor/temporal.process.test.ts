@@ -4,19 +4,18 @@ import { openAccount } from '../../harness/account.ts'
 import { testDatabase } from '../../harness/postgres.ts'
 import { type RunningProcess, startApiProcess, startProgram, waitForOutput } from '../../harness/process.ts'
 import { startTemporal } from '../../harness/temporal.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { diagnose, ENCRYPTION_KEYS } from './patients.ts'
 
 let worker: RunningProcess | undefined
 const database = await testDatabase()
 await openAccount(database.db, ENCRYPTION_KEYS, 'one.test')
-const temporal = await startTemporal()
+const temporal = untilEnd(await startTemporal())
 const env: Record<string, string> = { DATABASE_URL: database.url, ENCRYPTION_KEYS, TEMPORAL_ADDRESS: temporal.address }
 const api = await startApiProcess(env)
 afterAll(async () => {
   await worker?.kill()
   await api.kill('SIGKILL')
-  await temporal.stop()
-  await database.drop()
 })
 
 async function readiness() {

@@ -1,5 +1,5 @@
 import postgres from 'postgres'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { examine } from '../../../cli/doctor/examine.ts'
 import { createPatient } from '../../../cli/doctor/patient.ts'
 import { UPGRADE_GROUPS } from '../../../cli/doctor/upgrade.ts'
@@ -11,8 +11,7 @@ import { ENCRYPTION_KEYS } from './patients.ts'
 
 // `verdict upgrade check` of this release, from the database of the one before to a complete upgrade.
 
-const { url, db, drop } = await testDatabase('template1')
-afterAll(drop)
+const { url, db } = await testDatabase('template1')
 
 const COUNT_OF_0_2 = Number(/^\d+/.exec(PREVIOUS_RELEASE.lastMigration)![0]) + 1
 
@@ -61,7 +60,6 @@ test('a database with migrations that this release does not know is refused, wit
   await makeUnreleased(other.db)
   const patient = createPatient({ DATABASE_URL: other.url, ENCRYPTION_KEYS }, undefined)
   const results = await examine(patient, UPGRADE_GROUPS).finally(() => patient.close())
-  await other.drop()
   expect(results.find(({ name }) => name === 'migrations')).toMatchObject({
     state: 'failed',
     seen: 'The database was made by an unreleased version of Verdict',

@@ -1,13 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
-import { afterAll, afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { startInstance } from '../../e2e/instance.ts'
 import { startReceiver } from '../../harness/receiver.ts'
 import { words } from '../../harness/text.ts'
+import { temporaryFolder } from '../../harness/until-end.ts'
 import { startApi } from '../../services/api.ts'
 
 // `verdict mcp` as agents start it: the SDK's own client, over standard input and output, against a real service.
@@ -17,14 +16,10 @@ const EMAIL = { from: 'Shop <hello@example.test>', subject: 'Order 7', text: 'Hi
 
 const open: Client[] = []
 
-const folder = await mkdtemp(join(tmpdir(), 'verdict-mcp-'))
+const folder = temporaryFolder()
 const instance = await startInstance({ STORE_CONTENT: 'true' })
 afterEach(async () => {
   for (const client of open.splice(0)) await client.close()
-})
-afterAll(async () => {
-  await instance.stop()
-  await rm(folder, { recursive: true, force: true })
 })
 
 type Answer = (question: string) => 'accept' | 'decline'

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { forgetPeak, usageOf } from '../../harness/usage.ts'
 import { letArrive, letRun } from '../../harness/waits.ts'
 import { type Body, callGrpc, post, sendAndHangUp, uploadSlowly } from './attacker.ts'
@@ -11,7 +11,6 @@ beforeAll(async () => {
   world = await startVictimWorld({ mail: { 'slow.example': { dot: { after: 8_000, act: '250 2.0.0 queued' } } } })
   startedBytes = (await usageOf(world.api.pid)).residentBytes
 })
-afterAll(() => world.stop())
 
 const SIZE = 15 * 2 ** 20 - 16
 const repeatedBytes = (hex: string) => Buffer.alloc(SIZE, Buffer.from(hex, 'hex'))

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { endWithUs } from '../../harness/end-with-us.ts'
 import { letRun } from '../../harness/waits.ts'
 import { POSTFIX } from '../../inbound/bounces.ts'
@@ -14,7 +14,6 @@ let world: InboundWorld
 beforeAll(async () => {
   world = await startInboundWorld({ limits: { idleMs: 3_000, totalMs: 6_000 } })
 })
-afterAll(() => world.stop())
 
 /** Sends `count` emails one after the other. Returns the milliseconds that each one took. */
 async function sendTimes(count: number): Promise<number[]> {

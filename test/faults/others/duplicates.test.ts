@@ -1,4 +1,5 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { untilEnd } from '../../harness/until-end.ts'
 import { letRun } from '../../harness/waits.ts'
 import { bodiesOf, sendDuplicates } from '../duplicates.ts'
 import type { Letter } from '../letters.ts'
@@ -7,7 +8,6 @@ import type { Node } from '../node.ts'
 import { startFaultWorld, type World } from '../world.ts'
 
 let world: World
-afterEach(() => world.stop())
 
 /** The p99 in milliseconds of at least 100 sends to a server that replies at once, however slow the machine is. */
 async function p99Of(nodes: Node[], purpose: string, forMs: number): Promise<number> {
@@ -25,7 +25,7 @@ function* lettersFor(purpose: string): Generator<Letter> {
 
 test('1,000 waiting duplicates do not delay other sends', async () => {
   const slow = { dot: { after: 8_000, act: '250 2.0.0 queued' } }
-  world = await startFaultWorld({ mail: { 'one.example': slow, 'two.example': {} } })
+  world = untilEnd(await startFaultWorld({ mail: { 'one.example': slow, 'two.example': {} } }))
   const nodes = await Promise.all([world.start(), world.start()])
   await p99Of(nodes, 'warm', 2_000)
   const before = await p99Of(nodes, 'before', 4_000)

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { type Receiver, type ScriptedResponse, startReceiver } from '../../harness/receiver.ts'
 import { letRun } from '../../harness/waits.ts'
 import { type Bar, harm, startVictimWorld, type VictimWorld } from './victim.ts'
@@ -16,7 +16,6 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const cleanUp of cleanups.splice(0)) await cleanUp()
 })
-afterAll(() => world.stop())
 
 const CALM_MS = 5_000
 const ATTACK_MS = 10_000

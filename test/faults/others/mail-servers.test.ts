@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { letRun } from '../../harness/waits.ts'
 import { harm, startVictimWorld, VICTIM_MAIL, type VictimWorld } from './victim.ts'
 
@@ -9,7 +9,6 @@ let world: VictimWorld
 beforeAll(async () => {
   world = await startVictimWorld()
 })
-afterAll(() => world.stop())
 
 /**
  * Allows for the work of reading four batches at once. A victim that waits for a connection or a look-up waits for

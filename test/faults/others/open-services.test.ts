@@ -1,7 +1,7 @@
 import http2, { type ClientHttp2Session } from 'node:http2'
 import { connect } from 'node:net'
 import { create, toBinary } from '@bufbuild/protobuf'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { HealthCheckRequestSchema } from '../../../gen/grpc/health/v1/health_pb.ts'
 import { ServerReflectionRequestSchema } from '../../../gen/grpc/reflection/v1/reflection_pb.ts'
 import { forgetPeak, usageOf } from '../../harness/usage.ts'
@@ -22,7 +22,6 @@ beforeAll(async () => {
   world = await startVictimWorld()
   startedBytes = (await usageOf(world.api.pid)).residentBytes
 })
-afterAll(() => world.stop())
 
 /** The first addresses of the attackers of a test. None has the rate limit of another one's calls. */
 const [WATCHERS, FLOODERS, READERS] = [0, 100, 200]

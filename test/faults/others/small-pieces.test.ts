@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { DATA, frame, openFrames, openStream, repeated } from '../../harness/http2-frames.ts'
 import { within } from '../../harness/waits.ts'
 import { harm, startVictimWorld, type VictimWorld } from './victim.ts'
@@ -18,7 +18,6 @@ let world: VictimWorld
 beforeAll(async () => {
   world = await startVictimWorld()
 })
-afterAll(() => world.stop())
 
 interface Connection {
   write(bytes: Buffer): boolean

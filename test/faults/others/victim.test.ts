@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { letRun } from '../../harness/waits.ts'
 import { harm, startVictimWorld, type VictimWorld } from './victim.ts'
 
@@ -6,7 +6,6 @@ let world: VictimWorld
 beforeAll(async () => {
   world = await startVictimWorld()
 })
-afterAll(() => world.stop())
 
 test('an attacker that does nothing passes all bars', async () => {
   expect(harm(await world.compare(() => letRun(5_000)))).toEqual([])

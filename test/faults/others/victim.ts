@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import { startApiProcess } from '../../harness/process.ts'
+import { atEnd } from '../../harness/until-end.ts'
 import { letRun } from '../../harness/waits.ts'
 import { startFaultWorld, type WorldOptions } from '../world.ts'
 import type { FromVictim, Sample, ToVictim } from './victim-process.ts'
@@ -127,8 +128,9 @@ export async function startVictimWorld(options: WorldOptions = {}) {
     await Promise.all([exit, api.kill('SIGKILL')])
     await world.stop()
   }
+  atEnd(stop)
 
-  return { world, api, attacker: world.account, victim: { ...account, hookUrl: victimHook }, compare, stop }
+  return { world, api, attacker: world.account, victim: { ...account, hookUrl: victimHook }, compare }
 }
 
 export type VictimWorld = Awaited<ReturnType<typeof startVictimWorld>>

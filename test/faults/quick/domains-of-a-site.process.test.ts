@@ -1,4 +1,5 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { untilEnd } from '../../harness/until-end.ts'
 import { killAt } from '../kill.ts'
 import { endOf, MARKER, messageOf } from '../points.ts'
 import { startFaultWorld } from '../world.ts'
@@ -8,8 +9,7 @@ const SECOND_LATER = {
   rcpt: (line: string) => (line.includes('@also.') ? ({ after: 1_500, act: '250 2.1.5 ok' } as const) : undefined),
 }
 
-const world = await startFaultWorld({ mail: { 'one.example': SECOND_LATER } })
-afterAll(() => world.stop())
+const world = untilEnd(await startFaultWorld({ mail: { 'one.example': SECOND_LATER } }))
 
 const letterTo = (request: string) => ({
   request,

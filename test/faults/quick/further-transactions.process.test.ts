@@ -1,4 +1,5 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { untilEnd } from '../../harness/until-end.ts'
 import { killAt } from '../kill.ts'
 import { endOf, MARKER, messageOf } from '../points.ts'
 import { startFaultWorld } from '../world.ts'
@@ -14,8 +15,7 @@ const ONE_AT_A_TIME = {
   rcpt: () => (++accepted > 1 ? '452 4.5.3 Too many recipients' : undefined),
 }
 
-const world = await startFaultWorld({ mail: { 'one.example': ONE_AT_A_TIME } })
-afterAll(() => world.stop())
+const world = untilEnd(await startFaultWorld({ mail: { 'one.example': ONE_AT_A_TIME } }))
 
 const NAMES = ['ann', 'ben', 'eve']
 const letterTo = (request: string) => ({

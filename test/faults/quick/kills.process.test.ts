@@ -1,12 +1,12 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { untilEnd } from '../../harness/until-end.ts'
 import { killAt, leastOpen } from '../kill.ts'
 import { letters } from '../letters.ts'
 import { POINTS } from '../points.ts'
 import { diceFor } from '../seed.ts'
 import { startFaultWorld } from '../world.ts'
 
-const world = await startFaultWorld()
-afterAll(() => world.stop())
+const world = untilEnd(await startFaultWorld())
 
 test('a process killed at each point of a send leaves every message terminal with one event for each recipient, or no trace', async () => {
   const dice = diceFor('quick kills')

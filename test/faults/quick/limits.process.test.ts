@@ -1,12 +1,12 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { untilEnd } from '../../harness/until-end.ts'
 import { PER_MINUTE, rateOf, TINY } from '../rates.ts'
 import { startFaultWorld, type World } from '../world.ts'
 
 let world: World
-afterEach(() => world.stop())
 
 test('400 concurrent requests over two processes: the tier admits exactly its limit, each with another remaining count', async () => {
-  world = await startFaultWorld({ limits: TINY })
+  world = untilEnd(await startFaultWorld({ limits: TINY }))
   await world.sql`update accounts set tier = 'tiny'`
   const nodes = await Promise.all([world.start(), world.start()])
   // No heavy call, of which an account may run only a few at a time.

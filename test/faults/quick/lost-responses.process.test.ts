@@ -1,4 +1,5 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { untilEnd } from '../../harness/until-end.ts'
 import { letters, unreachableLetters } from '../letters.ts'
 import { runLoad, tally } from '../load.ts'
 import { CLAIM, endOf, MARKER, RECORD, SETTLE } from '../points.ts'
@@ -6,11 +7,10 @@ import { diceFor } from '../seed.ts'
 import { startFaultWorld, type World } from '../world.ts'
 
 let world: World
-afterEach(() => world.stop())
 
 test('no send gets a 500 after its marker, and everything reconciles, when responses of the database are lost', async () => {
   const dice = diceFor('quick losses')
-  world = await startFaultWorld()
+  world = untilEnd(await startFaultWorld())
   const node = await world.start()
   const losses = new Map([CLAIM, MARKER, RECORD, SETTLE].map((sql) => [sql, 0]))
   node.wire.onEvent = (event) => {

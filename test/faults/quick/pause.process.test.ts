@@ -1,17 +1,17 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { untilEnd } from '../../harness/until-end.ts'
 import { PAUSES, type PauseResult, pauseAt } from '../pause.ts'
 import { startFaultWorld, type World } from '../world.ts'
 
 let world: World
 let results: Record<keyof typeof PAUSES, PauseResult>
 beforeAll(async () => {
-  world = await startFaultWorld()
+  world = untilEnd(await startFaultWorld())
   await world.start()
   const pause = (point: keyof typeof PAUSES) => pauseAt(world, PAUSES[point])
   const [before, between, after] = await Promise.all([pause('before'), pause('between'), pause('after')])
   results = { before, between, after }
 })
-afterAll(() => world.stop())
 
 test('a process paused past its lease before the marker sets no marker, sends no dot and responds with 500', () => {
   const { entry, triedMarkerLate } = results.before
@@ -31,8 +31,7 @@ test.each([
 )
 
 test('a process paused past its lease sets no marker and sends no dot, even when no other process settles the message', async () => {
-  const emptyWorld = await startFaultWorld()
-  onTestFinished(emptyWorld.stop)
+  const emptyWorld = untilEnd(await startFaultWorld())
   const { triedMarkerLate } = await pauseAt(emptyWorld, PAUSES.before, { alone: true })
   expect(triedMarkerLate).toBe(true)
   expect(emptyWorld.logs.mail.dots).toEqual([])

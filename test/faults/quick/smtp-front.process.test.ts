@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { freePort } from '../../../dev/ports.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { connectClient, type SmtpClient } from '../../smtp-front/client.ts'
 import type { Node } from '../node.ts'
 import { CLAIM, endOf, MARKER, messageOf, RECORD } from '../points.ts'
@@ -12,10 +13,9 @@ let world: World
 /** The process that is killed next. It answers the repeat of the message before. */
 let current: Awaited<ReturnType<typeof startWithFront>>
 beforeAll(async () => {
-  world = await startFaultWorld()
+  world = untilEnd(await startFaultWorld())
   current = await startWithFront()
 })
-afterAll(() => world.stop())
 
 async function startWithFront(): Promise<{ node: Node; client: SmtpClient }> {
   const port = await freePort()

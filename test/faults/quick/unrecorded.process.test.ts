@@ -1,14 +1,14 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { untilEnd } from '../../harness/until-end.ts'
 import { keepUnrecorded, lockTable } from '../unrecorded.ts'
 import { startFaultWorld, type World } from '../world.ts'
 
 // Statement 32: what cannot be recorded is not mailed, and what a living process knows is recorded in the end.
 
 let world: World
-afterEach(() => world.stop())
 
 test('while history is locked for 20 s no mail goes out, and every outcome is stored after it', async () => {
-  world = await startFaultWorld()
+  world = untilEnd(await startFaultWorld())
   const { entries } = await keepUnrecorded(world, 'locked', {
     begin: () => lockTable(world, 'messages'),
     ms: 20_000,
@@ -28,7 +28,7 @@ const ALLOW = `
   drop function refuse_row cascade`
 
 test('while a trigger refuses every record no mail goes out, and every outcome is stored after it', async () => {
-  world = await startFaultWorld()
+  world = untilEnd(await startFaultWorld())
   await keepUnrecorded(world, 'refused', {
     async begin() {
       await world.sql.unsafe(REFUSE)

@@ -1,4 +1,4 @@
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { letRun } from '../../harness/waits.ts'
 import { letters } from '../letters.ts'
 import type { Node } from '../node.ts'
@@ -14,7 +14,6 @@ import { BY_STATUS, endpointOf, startWebhookWorld, type WebhookWorld } from '../
 vi.setConfig({ testTimeout: 300_000 })
 
 let run: WebhookWorld
-afterEach(() => run.stop())
 
 test('every event is dispatched to each of three endpoints that asks for it, and every dispatch ends, when the API and a worker are killed and Temporal restarts under load', async () => {
   const dice = diceFor('quick webhooks')

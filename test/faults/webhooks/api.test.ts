@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { letRun } from '../../harness/waits.ts'
 import { letters } from '../letters.ts'
 import { runLoad, tally } from '../load.ts'
@@ -13,7 +13,6 @@ let run: WebhookWorld
 beforeEach(async () => {
   run = await startWebhookWorld({ others: BY_STATUS })
 })
-afterEach(() => run.stop())
 
 const processOf = (node: Node) => ({ wire: node.wire, kill: node.kill, ended: node.api.ended })
 

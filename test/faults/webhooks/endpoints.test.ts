@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { ScriptedResponse } from '../../harness/receiver.ts'
 import { letRun } from '../../harness/waits.ts'
 import { createClient } from '../client.ts'
@@ -11,7 +11,6 @@ import { BY_STATUS, endpointOf, startWebhookWorld, type WebhookWorld } from './w
 // Endpoints that change, disappear or misbehave while events are under way. `run.verdict()` lists broken promises.
 
 let run: WebhookWorld
-afterEach(() => run.stop())
 
 /** The dispatches by their final state, as the last snapshot of the database has them. */
 const dispatchesByState = () => Map.groupBy(run.logs.database.at(-1)!.webhooks!.dispatches, ({ state }) => state)

@@ -1,5 +1,5 @@
 import { Client, Connection, WorkflowNotFoundError } from '@temporalio/client'
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { publicId } from '../../../server/db/ids.ts'
 import { letRun } from '../../harness/waits.ts'
 import { letters } from '../letters.ts'
@@ -11,7 +11,6 @@ import { attemptOf } from './receivers.ts'
 import { BY_STATUS, endpointOf, startWebhookWorld, type WebhookWorld } from './world.ts'
 
 let run: WebhookWorld
-afterEach(() => run.stop())
 
 interface Outage {
   name: string

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { quietFor } from '../../harness/waits.ts'
 import type { DispatchRow } from '../../reliability/logs.ts'
 import { letters } from '../letters.ts'
@@ -30,7 +30,6 @@ beforeAll(async () => {
     messages: sends.map(({ body }) => (body as { message_id: string }).message_id),
   }
 })
-afterAll(() => run.stop())
 
 /** The replays that are stored now, both waiting and ended. */
 async function replays(): Promise<DispatchRow[]> {

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { letRun } from '../../harness/waits.ts'
 import type { PostEntry } from '../../reliability/logs.ts'
 import { letters } from '../letters.ts'
@@ -10,7 +10,6 @@ import { killProcessAt } from './worker.ts'
 import { ALIKE, endpointOf, startWebhookWorld, type WebhookWorld } from './world.ts'
 
 let run: WebhookWorld
-afterEach(() => run.stop())
 
 test('every dispatch ends when a worker is killed at each point of its work, and an attempt with an unknown outcome is made again', async () => {
   run = await startWebhookWorld({ others: ALIKE })

@@ -1,3 +1,4 @@
+import { untilEnd } from '../../harness/until-end.ts'
 import { pauseFor } from '../../harness/waits.ts'
 import type { PostEntry, WebhookLogs } from '../../reliability/logs.ts'
 import type { Client } from '../client.ts'
@@ -36,7 +37,7 @@ const SETTLE_TIMEOUT_MS = 90_000
  */
 export async function startWebhookWorld(options: WebhookWorldOptions = {}) {
   const temporal = await openTemporalPlace()
-  return { ...(await startWebhookWorldAt(temporal, options)), temporal }
+  return untilEnd({ ...(await startWebhookWorldAt(temporal, options)), temporal })
 }
 
 /** Starts such a world on a Temporal that runs already, and drops that in the end. */

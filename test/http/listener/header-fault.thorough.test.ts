@@ -10,6 +10,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EmailService, SendRequestSchema } from '../../../gen/verdict/v1/emails_pb.ts'
 import { reasonOf } from '../../../server/errors.ts'
 import { SINGLE_HEADERS } from '../../../server/http/listener/header-fault.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { expectErrorBody } from '../documented.ts'
 import { type Gateway, KEY, startGateway } from '../gateway.ts'
 import { MAIL } from '../requests.ts'
@@ -18,18 +19,17 @@ const keys: (string | null)[] = []
 let gateway: Gateway
 let session: http2.ClientHttp2Session
 beforeAll(async () => {
-  gateway = await startGateway({
-    async send(_, { requestHeader }) {
-      keys.push(requestHeader.get('idempotency-key'))
-      return {}
-    },
-  })
+  gateway = untilEnd(
+    await startGateway({
+      async send(_, { requestHeader }) {
+        keys.push(requestHeader.get('idempotency-key'))
+        return {}
+      },
+    }),
+  )
   session = http2.connect(gateway.url, { strictSingleValueFields: false } as object)
 })
-afterAll(async () => {
-  session.destroy()
-  await gateway.close()
-})
+afterAll(() => session.destroy())
 
 const RPC = `/${EmailService.typeName}/Send`
 const MESSAGE = toBinary(SendRequestSchema, create(SendRequestSchema, { ...MAIL, to: [MAIL.to] }))

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net'
 import tls from 'node:tls'
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { AUTHORITY, CERTIFICATE } from '../../harness/certificates.ts'
 import {
@@ -17,19 +17,21 @@ import {
   openStream,
   repeated,
 } from '../../harness/http2-frames.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { KEY, startGateway } from '../gateway.ts'
 import { firstResponse, MAIL, open, receive, send } from '../requests.ts'
 
-const gateway = await startGateway({
-  dashboard: {
-    services: [],
-    openServices: [],
-    gate: async () => undefined,
-    hasSession: () => false,
-    authenticate: { paths: ['/sign-in/email'], respond: async () => ({ cookies: [], json: '{}' }) },
-  },
-})
-afterAll(() => gateway.close())
+const gateway = untilEnd(
+  await startGateway({
+    dashboard: {
+      services: [],
+      openServices: [],
+      gate: async () => undefined,
+      hasSession: () => false,
+      authenticate: { paths: ['/sign-in/email'], respond: async () => ({ cookies: [], json: '{}' }) },
+    },
+  }),
+)
 
 const SEND = '/api/v1/emails/send'
 const SEND_RPC = '/verdict.v1.EmailService/Send'

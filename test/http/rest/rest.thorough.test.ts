@@ -1,17 +1,17 @@
 import { once } from 'node:events'
 import { connect } from 'node:http2'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { requestIdKey } from '../../../server/caller.ts'
 import { type ErrorReason, fail, PUBLIC_ERRORS } from '../../../server/errors.ts'
 import { cpuStopwatch } from '../../harness/stopwatch.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { ADDRESS_RATE, CALLER, KEY, startGateway } from '../gateway.ts'
 import { RATE } from '../memory-services.ts'
 import { ask, MAIL, send } from '../requests.ts'
 import { EVENT_ID, MESSAGE_ID } from '../resources.ts'
 
-const gateway = await startGateway()
+const gateway = untilEnd(await startGateway())
 const url = gateway.url
-afterAll(() => gateway.close())
 
 const fieldsOf = ({ json }: { json: { details?: { field: string }[] } }) => json.details?.map(({ field }) => field)
 

@@ -9,6 +9,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EmailService, SendRequestSchema, SendResponseSchema } from '../../../gen/verdict/v1/emails_pb.ts'
 import { reasonOf } from '../../../server/errors.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { letArrive } from '../../harness/waits.ts'
 import { type Gateway, KEY, startGateway } from '../gateway.ts'
 import { MAIL } from '../requests.ts'
@@ -19,20 +20,19 @@ import { delivered, MESSAGE_ID } from '../resources.ts'
 let gateway: Gateway
 let session: http2.ClientHttp2Session
 beforeAll(async () => {
-  gateway = await startGateway({
-    async send(_, { responseHeader, responseTrailer }) {
-      responseHeader.append('x-own', 'a')
-      responseHeader.append('x-own', 'b')
-      responseTrailer.set('x-own-trailer', 'c')
-      return delivered()
-    },
-  })
+  gateway = untilEnd(
+    await startGateway({
+      async send(_, { responseHeader, responseTrailer }) {
+        responseHeader.append('x-own', 'a')
+        responseHeader.append('x-own', 'b')
+        responseTrailer.set('x-own-trailer', 'c')
+        return delivered()
+      },
+    }),
+  )
   session = http2.connect(gateway.url)
 })
-afterAll(async () => {
-  session.destroy()
-  await gateway.close()
-})
+afterAll(() => session.destroy())
 
 const PATH = '/verdict.v1.EmailService/Send'
 const HEADERS = { 'content-type': 'application/grpc', authorization: `Bearer ${KEY}` }

@@ -18,6 +18,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EmailService, SendRequestSchema, SendResponseSchema } from '../../../gen/verdict/v1/emails_pb.ts'
 import { reasonOf } from '../../../server/errors.ts'
 import { SHARE_FACTOR } from '../../../server/http/body/body.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { type Gateway, KEY, startGateway, startSlow } from '../gateway.ts'
 import { MAIL } from '../requests.ts'
 import { delivered } from '../resources.ts'
@@ -28,18 +29,17 @@ const REPLY = { short: 'OK', long: 'Accepted. '.repeat(500) }
 let gateway: Gateway
 let session: http2.ClientHttp2Session
 beforeAll(async () => {
-  gateway = await startGateway({
-    async send({ subject }) {
-      const reply = subject === 'long' ? REPLY.long : REPLY.short
-      return { ...delivered(), smtp: { ...delivered().smtp, reply } }
-    },
-  })
+  gateway = untilEnd(
+    await startGateway({
+      async send({ subject }) {
+        const reply = subject === 'long' ? REPLY.long : REPLY.short
+        return { ...delivered(), smtp: { ...delivered().smtp, reply } }
+      },
+    }),
+  )
   session = http2.connect(gateway.url)
 })
-afterAll(async () => {
-  session.destroy()
-  await gateway.close()
-})
+afterAll(() => session.destroy())
 
 const MiB = 2 ** 20
 const message = (more = {}) =>

@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { pino } from 'pino'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createFastify } from '../../../server/http/fastify.ts'
 import { NONCE } from '../../../server/http/site/dashboard-files.ts'
 import { dashboardPages } from '../../../server/http/site/dashboard-pages.ts'
+import { temporaryFolder } from '../../harness/until-end.ts'
 
 let paths: (string | undefined)[] = []
 const visits: string[] = []
@@ -27,14 +28,12 @@ function serve(from: string) {
   return fastify
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'verdict-pages-'))
+const folder = temporaryFolder()
 await mkdir(join(folder, 'assets'))
 await writeFile(join(folder, 'index.html'), `<meta property="csp-nonce" nonce="${NONCE}"><script nonce="${NONCE}">`)
 await writeFile(join(folder, 'assets/main-abc.js'), script)
 await writeFile(join(folder, 'assets/main-abc.js.gz'), gzipSync(script))
 await writeFile(join(folder, 'assets/main-abc.js.br'), 'brotli')
-
-afterAll(() => rm(folder, { recursive: true }))
 
 test.each(['/dashboard', '/dashboard/', '/dashboard/acc_1/messages/msg_1?status=bounced'])(
   'the page answers at %s, is not cached, and allows nothing from another origin',

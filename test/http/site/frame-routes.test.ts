@@ -1,10 +1,11 @@
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { framePaths } from '../../../server/admin/frames.ts'
 import { fail } from '../../../server/errors.ts'
 import { createFastify } from '../../../server/http/fastify.ts'
 import { frameRoutes } from '../../../server/http/site/frame-routes.ts'
 import { words } from '../../harness/text.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 
 const HTML = '<script>alert(1)</script><p>Hello'
 const NAMES = ['a.pdf', 'x"\\%;\r\n.exe', 'Größe (1).txt', '€'.repeat(80)]
@@ -23,7 +24,7 @@ const frames = framePaths({
 
 const visit = async () => {}
 const records = { log: pino({ level: 'silent' }), inFlight: new Set<never>(), ended: () => {} }
-const fastify = createFastify({ trustProxy: [], records, visit })
+const fastify = untilEnd(createFastify({ trustProxy: [], records, visit }))
 beforeAll(async () => {
   frameRoutes(fastify, {
     frames,
@@ -36,7 +37,6 @@ beforeAll(async () => {
   })
   await fastify.ready()
 })
-afterAll(() => fastify.close())
 
 const get = (path: string, cookie: string | undefined = 'session') =>
   fastify.inject({ url: `/dashboard/frame${path}`, headers: cookie ? { cookie } : {} })

@@ -1,11 +1,11 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { pino } from 'pino'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createFastify } from '../../../server/http/fastify.ts'
 import { guidesPages } from '../../../server/http/site/guides-pages.ts'
+import { temporaryFolder } from '../../harness/until-end.ts'
 
 let visits = 0
 
@@ -17,14 +17,13 @@ function serve(from: string) {
   return fastify
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'verdict-guides-'))
+const folder = temporaryFolder()
 await mkdir(join(folder, 'migrating'))
 await writeFile(join(folder, 'index.html'), 'overview')
 await writeFile(join(folder, 'webhooks.html'), 'webhooks')
 await writeFile(join(folder, 'webhooks.html.gz'), gzipSync('webhooks'))
 await writeFile(join(folder, 'migrating/index.html'), 'migrating')
 await writeFile(join(folder, 'receiver.mjs'), 'alert(1)')
-afterAll(() => rm(folder, { recursive: true }))
 
 test('/guides leads to the overview below any prefix', async () => {
   const { statusCode, headers } = await serve(folder).inject('/guides')

@@ -1,8 +1,7 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startApi } from '../../services/api.ts'
 
 const api = await startApi()
-afterAll(() => api.stop())
 
 // The pages that `npm run build` has built.
 test('the page at / says what this is, and each of its addresses exists', async () => {

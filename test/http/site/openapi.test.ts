@@ -1,10 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createFastify } from '../../../server/http/fastify.ts'
 import { OPENAPI_PATH, openApiPage } from '../../../server/http/site/openapi.ts'
+import { temporaryFolder } from '../../harness/until-end.ts'
 
 function serve() {
   const visit = async () => {}
@@ -14,9 +14,8 @@ function serve() {
   return fastify
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'verdict-openapi-'))
+const folder = temporaryFolder()
 const file = join(folder, 'openapi.json')
-afterAll(() => rm(folder, { recursive: true }))
 
 test('without a build the response says how to make one, and a build is served as soon as there is one', async () => {
   const server = serve()

@@ -1,13 +1,13 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Site } from '../../../mail/smtp/attempt.ts'
 import { eventually } from '../../harness/eventually.ts'
 import { startSilentPort } from '../../harness/silent-port.ts'
 import { stopwatch } from '../../harness/stopwatch.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { letArrive } from '../../harness/waits.ts'
 import { closedPort, engineWith, exchangerWith, hostOf, outcomeOf, send, siteOf } from './deliver.ts'
 
-const silent = await startSilentPort()
-afterAll(() => silent.close())
+const silent = untilEnd(await startSilentPort())
 
 test('a silent address is given up after its timeout, and the next host is tried', async () => {
   const engine = engineWith({ limits: { connectMs: 1_000 } })

@@ -1,12 +1,13 @@
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { eraseIn, mentionsIn } from '../../../server/archive/addresses.ts'
 import { archiveDay, checkFile } from '../../../server/archive/archive-day.ts'
 import { daysOf, fileOfTable, manifestOf, readManifest, TABLES } from '../../../server/archive/days.ts'
 import { withArchive } from '../../../server/archive/open.ts'
 import { wantedAddress } from '../../../server/erasure/spellings.ts'
 import { createErasedForm } from '../../../server/reputation/erased-form.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { type Api, startApi } from '../../services/api.ts'
 import { type Bucket, startBucket } from './versitygw.ts'
 
@@ -15,15 +16,11 @@ import { type Bucket, startBucket } from './versitygw.ts'
 let api: Api
 let bucket: Bucket
 beforeAll(async () => {
-  bucket = await startBucket()
+  bucket = untilEnd(await startBucket())
   api = await startApi()
   for (const to of ['ann@example.net', 'bob@example.net']) await api.send({ to, subject: `For ${to}` })
 })
 afterEach(() => use({}))
-afterAll(async () => {
-  await api.stop()
-  await bucket[Symbol.asyncDispose]()
-})
 
 /** Sets the variables of the bucket, with these changes. */
 function use(change: Record<string, string>): void {

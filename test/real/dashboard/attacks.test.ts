@@ -4,10 +4,11 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { DescFile } from '@bufbuild/protobuf'
 import type { BrowserContext, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { SIGN_IN_PATHS } from '../../../server/access/people/sign-in-fields.ts'
 import { type Exchanger, startExchanger } from '../../harness/exchanger.ts'
 import { type Receiver, startReceiver } from '../../harness/receiver.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { loaded } from './browser.ts'
 import { firstDomain, firstInInbox, type Installation, startInstallation, storeReplay } from './installation.ts'
 import { type Owner, signUp } from './owner.ts'
@@ -39,25 +40,24 @@ let messages: string[]
 
 beforeAll(async () => {
   const reply = Buffer.from(`550 5.7.1 ${ALL}\r\n`)
-  ;[exchanger, receiver] = await Promise.all([startExchanger({ rcpt: { raw: reply } }), startReceiver()])
+  ;[exchanger, receiver] = await Promise.all([
+    startExchanger({ rcpt: { raw: reply } }).then(untilEnd),
+    startReceiver().then(untilEnd),
+  ])
   receiver.script = { status: 500, body: ALL }
-  installation = await startInstallation({
-    SMTP_ROUTES: `hostile.example.com=127.0.0.1:${exchanger.port}`,
-    SMTP_ALLOW_SUBNETS: '127.0.0.0/8',
-    STORE_CONTENT: 'true',
-  })
+  installation = untilEnd(
+    await startInstallation({
+      SMTP_ROUTES: `hostile.example.com=127.0.0.1:${exchanger.port}`,
+      SMTP_ALLOW_SUBNETS: '127.0.0.0/8',
+      STORE_CONTENT: 'true',
+    }),
+  )
   ;({ context, faults } = await installation.browser.context(installation.ready.url))
   page = await context.newPage()
   owner = await signUp(page, installation.setUpLink)
   await call('PUT', '/webhook', { url: receiver.url, events: ['email.delivery', 'email.feedback'] })
   messages = await sendHostile()
 }, 240_000)
-
-afterAll(async () => {
-  await installation?.[Symbol.asyncDispose]()
-  await receiver?.close()
-  await exchanger?.close()
-})
 
 // biome-ignore lint/suspicious/noExplicitAny: any JSON
 async function call(method: string, path: string, body?: object): Promise<any> {

@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { untilEnd } from '../../harness/until-end.ts'
 import { axeFindings, loaded } from './browser.ts'
 import { type Installation, startInstallation } from './installation.ts'
 import { signUp } from './owner.ts'
@@ -12,7 +13,7 @@ let faults: string[]
 let base: string
 
 beforeAll(async () => {
-  installation = await startInstallation()
+  installation = untilEnd(await startInstallation())
   const opened = await installation.browser.context(installation.ready.url, { viewport: { width: 1440, height: 900 } })
   faults = opened.faults
   page = await opened.context.newPage()
@@ -28,7 +29,6 @@ beforeAll(async () => {
   await send('delivered@simulator.test', 'orders')
   await send('mailbox_full@simulator.test', 'codes')
 }, 240_000)
-afterAll(() => installation?.[Symbol.asyncDispose]())
 
 const button = (name: string) => page.getByRole('button', { name, exact: true })
 /** The rows that were shown before stay until the next ones are loaded. */

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { type Receiver, startReceiver } from '../../harness/receiver.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { type Installation, startInstallation } from './installation.ts'
 import { signUp } from './owner.ts'
 
@@ -13,17 +14,13 @@ let faults: string[]
 let account: string
 
 beforeAll(async () => {
-  receiver = await startReceiver()
-  installation = await startInstallation()
+  receiver = untilEnd(await startReceiver())
+  installation = untilEnd(await startInstallation())
   const opened = await installation.browser.context(installation.ready.url)
   faults = opened.faults
   page = await opened.context.newPage()
   ;({ account } = await signUp(page, installation.setUpLink))
 }, 240_000)
-afterAll(async () => {
-  await installation?.[Symbol.asyncDispose]()
-  await receiver?.close()
-})
 
 const button = (name: string) => page.getByRole('button', { name, exact: true })
 const main = () => page.getByRole('main')

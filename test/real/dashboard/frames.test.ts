@@ -6,6 +6,7 @@ import { frameHtml } from '../../../server/admin/frame-html.ts'
 import { framePaths } from '../../../server/admin/frames.ts'
 import { createFastify } from '../../../server/http/fastify.ts'
 import { frameRoutes } from '../../../server/http/site/frame-routes.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
 
 // Hostile html in Chromium, in a frame of the dashboard that is opened by itself.
@@ -16,7 +17,7 @@ const elsewhere = createServer(({ url }, response) => {
   response.end('elsewhere')
 })
 const records = { log: pino({ level: 'silent' }), inFlight: new Set<never>(), ended: () => {} }
-const fastify = createFastify({ trustProxy: [], records, visit: async () => {} })
+const fastify = untilEnd(createFastify({ trustProxy: [], records, visit: async () => {} }))
 const png = { contentId: 'x', contentType: 'image/png', content: Buffer.from('AAA/href', 'base64') }
 
 let testBrowser: TestBrowser
@@ -36,13 +37,9 @@ beforeAll(async () => {
     }),
   })
   origin = await fastify.listen({ host: '127.0.0.1', port: 0 })
-  testBrowser = await startBrowser()
+  testBrowser = untilEnd(await startBrowser())
 })
-afterAll(async () => {
-  await testBrowser?.[Symbol.asyncDispose]()
-  await fastify.close()
-  elsewhere.close()
-})
+afterAll(() => elsewhere.close())
 
 /** In each of them a click on `#x` would lead to EVIL, if the frame let it. */
 const HOSTILE = [

@@ -1,6 +1,7 @@
 import Fastify from 'fastify'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { guidesPages } from '../../../server/http/site/guides-pages.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { axeFindings, startBrowser, type TestBrowser } from './browser.ts'
 
 // The page at `/`, the guides and the reference of the API, as `npm run build` rendered them.
@@ -14,12 +15,9 @@ const fastify = Fastify()
 beforeAll(async () => {
   guidesPages(fastify, { visit: async () => {} })
   url = await fastify.listen({ host: '127.0.0.1', port: 0 })
-  browser = await startBrowser()
+  browser = untilEnd(await startBrowser())
 })
-afterAll(async () => {
-  await browser[Symbol.asyncDispose]()
-  await fastify.close()
-})
+afterAll(() => fastify.close())
 
 test.for([1280, 360])(
   'axe finds nothing on the pages for everybody at %i pixels, nor is one too wide',

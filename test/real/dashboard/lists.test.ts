@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { newId, parsePublicId } from '../../../server/db/ids.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { axeFindings } from './browser.ts'
 import { firstDomain, type Installation, startInstallation } from './installation.ts'
 import { signUp } from './owner.ts'
@@ -14,14 +15,13 @@ let faults: string[]
 let list: string
 
 beforeAll(async () => {
-  installation = await startInstallation({ STORE_CONTENT: 'true' })
+  installation = untilEnd(await startInstallation({ STORE_CONTENT: 'true' }))
   const opened = await installation.browser.context(installation.ready.url)
   faults = opened.faults
   page = await opened.context.newPage()
   const { account } = await signUp(page, installation.setUpLink)
   list = `${installation.ready.url}/dashboard/${account}/messages`
 }, 240_000)
-afterAll(() => installation?.[Symbol.asyncDispose]())
 
 const shows = (text: string | RegExp, within: Page | Locator = page) => within.getByText(text).first().waitFor()
 

@@ -1,7 +1,8 @@
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { parsePublicId } from '../../../server/db/ids.ts'
 import { type Receiver, startReceiver } from '../../harness/receiver.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { mailText } from '../../notices/mail-text.ts'
 import { type Aiosmtpd, startAiosmtpd } from '../aiosmtpd.ts'
 import { eventually } from '../daemon.ts'
@@ -23,23 +24,19 @@ let faults: string[]
 
 beforeAll(async () => {
   mailbox = await startAiosmtpd()
-  chat = await startReceiver()
-  installation = await startInstallation({
-    NOTIFY_FROM: 'verdict@example.test',
-    SMTP_ROUTES: `example.test=127.0.0.1:${mailbox.port}`,
-    WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
-  })
+  chat = untilEnd(await startReceiver())
+  installation = untilEnd(
+    await startInstallation({
+      NOTIFY_FROM: 'verdict@example.test',
+      SMTP_ROUTES: `example.test=127.0.0.1:${mailbox.port}`,
+      WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
+    }),
+  )
   const { context, faults: found } = await installation.browser.context(installation.ready.url)
   faults = found
   page = await context.newPage()
   owner = await signUp(page, installation.setUpLink)
 }, 300_000)
-
-afterAll(async () => {
-  await installation?.[Symbol.asyncDispose]()
-  await mailbox?.[Symbol.asyncDispose]()
-  await chat?.close()
-})
 
 const shows = (text: string | RegExp, within: Page | Locator = page) => within.getByText(text).first().waitFor()
 const button = (name: string, within: Page | Locator = page) => within.getByRole('button', { name, exact: true })

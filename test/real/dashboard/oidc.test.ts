@@ -1,7 +1,8 @@
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { eventually } from '../../harness/eventually.ts'
 import { type OidcProvider, startOidcProvider } from '../../harness/oidc-provider.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { axeFindings, loaded } from './browser.ts'
 import { type Installation, startInstallation } from './installation.ts'
 import { type Owner, signUp } from './owner.ts'
@@ -18,23 +19,20 @@ let owner: Owner
 let host: string
 
 beforeAll(async () => {
-  provider = await startOidcProvider(() => `${installation.ready.url}/dashboard/oidc`)
+  provider = untilEnd(await startOidcProvider(() => `${installation.ready.url}/dashboard/oidc`))
   const { issuer, clientId, clientSecret } = provider.config
   host = new URL(issuer).host
-  installation = await startInstallation({
-    OIDC_ISSUER: issuer,
-    OIDC_CLIENT_ID: clientId,
-    OIDC_CLIENT_SECRET: clientSecret,
-  })
+  installation = untilEnd(
+    await startInstallation({
+      OIDC_ISSUER: issuer,
+      OIDC_CLIENT_ID: clientId,
+      OIDC_CLIENT_SECRET: clientSecret,
+    }),
+  )
   const open = async () => (await installation.browser.context(installation.ready.url)).context.newPage()
   ;[page, ofAnn] = [await open(), await open()]
   owner = await signUp(page, installation.setUpLink)
 }, 240_000)
-
-afterAll(async () => {
-  await installation?.[Symbol.asyncDispose]()
-  await provider?.[Symbol.asyncDispose]()
-})
 
 const shows = (text: string | RegExp, within: Page | Locator) => within.getByText(text).first().waitFor()
 const continueButton = (within: Page) => within.getByRole('button', { name: `Continue with ${host}` })

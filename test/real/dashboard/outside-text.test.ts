@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { type Exchanger, startExchanger } from '../../harness/exchanger.ts'
 import { type Receiver, startReceiver } from '../../harness/receiver.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { type Installation, startInstallation } from './installation.ts'
 import { signUp } from './owner.ts'
 
@@ -17,12 +18,17 @@ let account: string
 
 beforeAll(async () => {
   const reply = Buffer.from(`550 5.7.1 ${HTML} ${CONTROLS} ${'long '.repeat(80)}\r\n`)
-  ;[exchanger, receiver] = await Promise.all([startExchanger({ rcpt: { raw: reply } }), startReceiver()])
+  ;[exchanger, receiver] = await Promise.all([
+    startExchanger({ rcpt: { raw: reply } }).then(untilEnd),
+    startReceiver().then(untilEnd),
+  ])
   receiver.script = { status: 500, body: `${HTML} ${CONTROLS} ${'long '.repeat(13_000)}` }
-  installation = await startInstallation({
-    SMTP_ROUTES: `hostile.example.com=127.0.0.1:${exchanger.port}`,
-    SMTP_ALLOW_SUBNETS: '127.0.0.0/8',
-  })
+  installation = untilEnd(
+    await startInstallation({
+      SMTP_ROUTES: `hostile.example.com=127.0.0.1:${exchanger.port}`,
+      SMTP_ALLOW_SUBNETS: '127.0.0.0/8',
+    }),
+  )
   const opened = await installation.browser.context(installation.ready.url)
   faults = opened.faults
   page = await opened.context.newPage()
@@ -33,12 +39,6 @@ beforeAll(async () => {
   await page.getByRole('button', { name: 'Save endpoint' }).click()
   await page.getByRole('button', { name: 'I have copied the secret' }).click()
 }, 240_000)
-
-afterAll(async () => {
-  await installation?.[Symbol.asyncDispose]()
-  await receiver?.close()
-  await exchanger?.close()
-})
 
 test('the words of servers, senders and endpoints are shown as text, and none of them runs', async () => {
   const id = await installation.send({ to: 'ann@hostile.example.com', subject: `${HTML} \u202egnp.exe` })

@@ -1,5 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { untilEnd } from '../../harness/until-end.ts'
 import { axeFindings, loaded, OBSERVE_SHIFT } from './browser.ts'
 import { firstDomain, firstInInbox, type Installation, startInstallation, storeReplay } from './installation.ts'
 import { type Owner, signIn, signUp } from './owner.ts'
@@ -12,7 +13,7 @@ let faults: string[]
 let ids: Ids
 
 beforeAll(async () => {
-  installation = await startInstallation()
+  installation = untilEnd(await startInstallation())
   const { ready, send, setUpLink, browser } = installation
   ;({ context, faults } = await browser.context(ready.url))
   const page = await context.newPage()
@@ -26,8 +27,6 @@ beforeAll(async () => {
   ids = { message, domain, replay, inbox: await firstInInbox(installation, page, owner.account) }
   await page.close()
 }, 240_000)
-
-afterAll(() => installation?.[Symbol.asyncDispose]())
 
 async function open(path: string): Promise<Page> {
   const page = await context.newPage()

@@ -1,9 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { parsePublicId, publicId } from '../../../server/db/ids.ts'
+import { temporaryFolder, untilEnd } from '../../harness/until-end.ts'
 import { runDemo } from './demo.ts'
 import { type Installation, startInstallation } from './installation.ts'
 import { signUp } from './owner.ts'
@@ -22,13 +22,13 @@ let account: string
 let overview: string
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'verdict-questions-'))
+  folder = temporaryFolder()
   const tiers = join(folder, 'tiers.json')
   await writeFile(
     tiers,
     JSON.stringify({ tiers: { unlimited: { requests_per_minute: 1_000_000, emails_per_month: QUOTA } } }),
   )
-  installation = await startInstallation({ TIERS_FILE: tiers })
+  installation = untilEnd(await startInstallation({ TIERS_FILE: tiers }))
   const opened = await installation.browser.context(installation.ready.url, { viewport: { width: 1440, height: 900 } })
   faults = opened.faults
   page = await opened.context.newPage()
@@ -37,10 +37,6 @@ beforeAll(async () => {
   overview = `${installation.ready.url}/dashboard/${account}`
   await storeWeekBefore()
 }, 300_000)
-afterAll(async () => {
-  await installation?.[Symbol.asyncDispose]()
-  await rm(folder, { recursive: true, force: true })
-})
 
 const accountId = () => parsePublicId('acc', account)!
 

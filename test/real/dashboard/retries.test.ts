@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { untilEnd } from '../../harness/until-end.ts'
 import { type Installation, startInstallation } from './installation.ts'
 import { signUp } from './owner.ts'
 
@@ -11,13 +12,12 @@ let faults: string[]
 let account: string
 
 beforeAll(async () => {
-  installation = await startInstallation()
+  installation = untilEnd(await startInstallation())
   const opened = await installation.browser.context(installation.ready.url)
   faults = opened.faults
   page = await opened.context.newPage()
   ;({ account } = await signUp(page, installation.setUpLink))
 }, 240_000)
-afterAll(() => installation?.[Symbol.asyncDispose]())
 
 test('the messages of a chain link each other, and the command retries what was refused for now', async () => {
   const { ready, send } = installation

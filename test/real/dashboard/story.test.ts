@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import type { Locator, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { type Receiver, startReceiver } from '../../harness/receiver.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { axeFindings, loaded } from './browser.ts'
 import { type Installation, startInstallation } from './installation.ts'
 import { type Owner, signUp } from './owner.ts'
@@ -18,16 +19,11 @@ let replayPage: string
 let setUpStartedAtMs: number
 
 beforeAll(async () => {
-  ;[installation, receiver] = await Promise.all([startInstallation(), startReceiver()])
+  ;[installation, receiver] = await Promise.all([startInstallation().then(untilEnd), startReceiver().then(untilEnd)])
   const opened = await installation.browser.context(installation.ready.url)
   faults = opened.faults
   page = await opened.context.newPage()
 }, 240_000)
-
-afterAll(async () => {
-  await installation?.[Symbol.asyncDispose]()
-  await receiver?.close()
-})
 
 const menu = (name: string) => page.getByRole('navigation').getByRole('link', { name, exact: true }).click()
 const button = (name: string | RegExp, within: Page | Locator = page) => within.getByRole('button', { name })

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { BrowserContext, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { untilEnd } from '../../harness/until-end.ts'
 import { axeFindings, loaded } from './browser.ts'
 import { firstDomain, firstInInbox, type Installation, startInstallation, storeReplay } from './installation.ts'
 import { type Owner, signUp } from './owner.ts'
@@ -18,7 +19,7 @@ let page: Page
 let ids: Ids
 
 beforeAll(async () => {
-  installation = await startInstallation()
+  installation = untilEnd(await startInstallation())
   const { ready, send, setUpLink, browser } = installation
   ;({ context, faults } = await browser.context(ready.url))
   page = await context.newPage()
@@ -29,7 +30,6 @@ beforeAll(async () => {
   const replay = await storeReplay(installation, owner.account)
   ids = { message, domain, replay, inbox: await firstInInbox(installation, page, owner.account) }
 }, 240_000)
-afterAll(() => installation?.[Symbol.asyncDispose]())
 
 const open = async (path: string) => {
   await page.goto(`${installation.ready.url}/dashboard/${owner.account}${pathOf(path, ids)}`)

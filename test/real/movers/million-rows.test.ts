@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { temporaryFolder } from '../../harness/until-end.ts'
 import { type Account, createSender, type Product, startProduct } from '../product.ts'
 
 // Whoever moves here brings years of bounces in one file.
@@ -26,7 +26,7 @@ let file: string
 beforeAll(async () => {
   account = await createSender()
   product = await startProduct(account, {})
-  folder = await mkdtemp(join(tmpdir(), 'verdict-test-movers-'))
+  folder = temporaryFolder()
   file = join(folder, 'events.csv')
   const rows = Array.from({ length: ROWS }, (_, i) =>
     i % 2 === 0
@@ -34,11 +34,6 @@ beforeAll(async () => {
       : `2026-11-${(i % 28) + 1},news@shop.example.com,reader.${i.toString(36)}@mail${i % 97}.example,Delivered`,
   )
   await writeFile(file, ['Date,Sender,Recipient,Status', ...rows, ''].join('\n'))
-})
-afterAll(async () => {
-  await product?.api.kill()
-  await account?.database.drop()
-  await rm(folder, { recursive: true, force: true })
 })
 
 async function verdict(...args: string[]) {

@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { freePort } from '../../../dev/ports.ts'
 import { type Exchanger, startExchanger } from '../../harness/exchanger.ts'
 import { startProxy, type TcpProxy } from '../../harness/proxy.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { selfSigned, signedBy } from '../certificates.ts'
 import { openFolder } from '../daemon.ts'
 import { createSender, SENDER_DOMAIN, startProduct } from '../product.ts'
@@ -55,32 +55,34 @@ export async function startClientWorld() {
   signedBy(path('authority'), path('front'), 'localhost')
 
   /** Has the mailboxes of the sender's domain. */
-  const home = await startExchanger()
+  const home = untilEnd(await startExchanger())
   const seen = new Set<string>()
   /** By recipient: cuts its client off, once. */
   const cuts = new Map<string, () => void>()
-  const recipients: Exchanger = await startExchanger({
-    rcpt: (line) => {
-      const fate = fateOf(line)
-      // A server that greylists compares both addresses, as postgrey does.
-      const from = recipients.sessions.find(({ commands }) => commands.at(-1) === line)
-      const pair = `${from?.commands.findLast((command) => command.startsWith('MAIL'))} ${line}`
-      const isNew = !seen.has(pair)
-      seen.add(pair)
-      if (fate === 'refused') return '550 5.1.1 User unknown'
-      return fate === 'greylisted' && isNew ? '451 4.7.1 Greylisted, come back later' : '250 2.1.5 ok'
-    },
-    dot: () => {
-      const last = recipients.messages.at(-1)!.to[0]!
-      if (fateOf(last) === 'slow') return { after: SLOW_MS, act: '250 2.0.0 queued' }
-      cuts.get(last)?.()
-      return '250 2.0.0 queued'
-    },
-  })
+  const recipients: Exchanger = untilEnd(
+    await startExchanger({
+      rcpt: (line) => {
+        const fate = fateOf(line)
+        // A server that greylists compares both addresses, as postgrey does.
+        const from = recipients.sessions.find(({ commands }) => commands.at(-1) === line)
+        const pair = `${from?.commands.findLast((command) => command.startsWith('MAIL'))} ${line}`
+        const isNew = !seen.has(pair)
+        seen.add(pair)
+        if (fate === 'refused') return '550 5.1.1 User unknown'
+        return fate === 'greylisted' && isNew ? '451 4.7.1 Greylisted, come back later' : '250 2.1.5 ok'
+      },
+      dot: () => {
+        const last = recipients.messages.at(-1)!.to[0]!
+        if (fateOf(last) === 'slow') return { after: SLOW_MS, act: '250 2.0.0 queued' }
+        cuts.get(last)?.()
+        return '250 2.0.0 queued'
+      },
+    }),
+  )
   // A young domain may send 500 emails a day.
   writeFileSync(path('limits.json'), JSON.stringify({ warmup: [] }))
   const [smtpPort, lmtpPort] = [await freePort(), await freePort()]
-  const product = await startProduct(account, {
+  await startProduct(account, {
     SMTP_ROUTES: `example.net=127.0.0.1:${recipients.port}`,
     SMTP_FRONT_PORT: String(smtpPort),
     SMTP_FRONT_LMTP_PORT: String(lmtpPort),
@@ -90,15 +92,12 @@ export async function startClientWorld() {
     TIERS_FILE: path('limits.json'),
   })
   let count = 0
-  const opened: Proxies[] = []
 
   return {
     ...{ key: account.key, authorityFile: path('authority.pem'), folder, home },
     async openProxies(): Promise<Proxies> {
-      const [smtp, lmtp] = [smtpPort, lmtpPort].map((port) => startProxy({ host: '127.0.0.1', port }))
-      const proxies = { smtp: await smtp!, lmtp: await lmtp! }
-      opened.push(proxies)
-      return proxies
+      const open = async (port: number) => untilEnd(await startProxy({ host: '127.0.0.1', port }))
+      return { smtp: await open(smtpPort), lmtp: await open(lmtpPort) }
     },
     play(fates: Fate[], proxies: Proxies): Play {
       const run = ++count
@@ -114,14 +113,6 @@ export async function startClientWorld() {
         ...{ fates, recipients: addresses, proxies },
         copies: () => addresses.map(arrived),
       }
-    },
-    async end() {
-      for (const proxies of opened) for (const proxy of Object.values(proxies)) await proxy.close()
-      await home.close()
-      await product.api.kill()
-      await recipients.close()
-      await account.database.drop()
-      await rm(folder, { recursive: true })
     },
   }
 }

@@ -1,13 +1,12 @@
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import PostalMime from 'postal-mime'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { contentsOfError } from '../../../server/errors.ts'
 import { startApi } from '../api.ts'
 
 const api = await startApi()
-afterAll(() => api.stop())
 beforeEach(() => api.world.exchanger.reset())
 
 const INVITE = (method: string) =>

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import fc from 'fast-check'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { newId } from '../../../server/db/ids.ts'
 import { messages, recipients } from '../../../server/db/schema.ts'
@@ -69,7 +69,6 @@ await store([
   { subject: 'Your order 4102 is late', minutesAgo: 20, metadata: { order: '4102', campaign: 'spring' } },
   { subject: 'Order 4102, again', minutesAgo: 23 * 60, to: 'cy@example.org', metadata: { order: '4102' } },
 ])
-afterAll(() => api.stop())
 
 const list = (query: string) => api.call('GET', `/api/v1/emails?${query}`)
 const subjectsOf = ({ json }: Awaited<ReturnType<typeof list>>) =>

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { newId, parsePublicId, publicId } from '../../../server/db/ids.ts'
 import { feedback, messages, openMessages } from '../../../server/db/schema.ts'
 import { a, mx } from '../../harness/dns.ts'
@@ -8,7 +8,6 @@ import { words } from '../../harness/text.ts'
 import { startApi } from '../api.ts'
 
 const api = await startApi()
-afterAll(() => api.stop())
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const DAY_MS = 86_400_000

@@ -1,6 +1,6 @@
 import { createClient } from '@connectrpc/connect'
 import fc from 'fast-check'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { PROTOCOLS, TRANSPORTS } from '../../harness/transports.ts'
 import { startApi } from '../api.ts'
@@ -8,7 +8,6 @@ import { startApi } from '../api.ts'
 // The law: a header that seems to mean a dry run or a key is ours, or refuses the call before anything is sent.
 
 const api = await startApi()
-afterAll(() => api.stop())
 
 const MESSAGE = { from: 'hello@example.test', to: ['ann@one.example'], subject: 'Hi', text: 'Hi.' }
 /** Every call that sends or checks a send, over REST and the other protocols. */

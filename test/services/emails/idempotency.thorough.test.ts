@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { createKey } from '../../../server/access/api-keys.ts'
 import { SCOPES } from '../../../server/access/scopes.ts'
 import { eq, sql } from '../../../server/db/drizzle.ts'
@@ -8,7 +8,6 @@ import { idempotencyKeys, openMessages, openRecipients } from '../../../server/d
 import { startApi } from '../api.ts'
 
 const api = await startApi()
-afterAll(() => api.stop())
 beforeEach(() => api.world.exchanger.reset())
 
 const TO = 'ann@example.net'

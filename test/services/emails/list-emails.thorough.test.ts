@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, RecipientKind } from '../../../gen/verdict/v1/outcomes_pb.ts'
 import { sql } from '../../../server/db/drizzle.ts'
@@ -85,7 +85,6 @@ beforeAll(async () => {
   const account = randomUUID()
   await report(await store({ subject: 'foreign', agoMs: HOUR_MS, account }), 'late_bounce', { accountId: account })
 })
-afterAll(() => api.stop())
 
 /** Creates the partitions of past days: the service itself creates yesterday's and later ones. */
 async function partitionsBack(days: number) {

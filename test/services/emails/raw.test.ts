@@ -1,7 +1,7 @@
 import { Code, createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { authenticate } from 'mailauth'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { messages, openMessages } from '../../../server/db/schema.ts'
 import { contentsOfError, reasonOf } from '../../../server/errors.ts'
@@ -9,7 +9,6 @@ import { BAD_MESSAGES, GOOD_HEADER, messageOf } from '../../mail/mime/raw/bad-me
 import { startApi } from '../api.ts'
 
 const api = await startApi()
-afterAll(() => api.stop())
 beforeEach(() => api.world.exchanger.reset())
 
 const sendRaw = (raw: Buffer, more: object = {}) =>

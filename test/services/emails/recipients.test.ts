@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import PostalMime from 'postal-mime'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, RecipientKind } from '../../../gen/verdict/v1/outcomes_pb.ts'
 import { eq } from '../../../server/db/drizzle.ts'
@@ -12,7 +12,6 @@ import { run } from '../../../server/db/statement.ts'
 import { startApi } from '../api.ts'
 
 const api = await startApi()
-afterAll(() => api.stop())
 beforeEach(async () => {
   api.world.exchanger.reset()
   await run(api.world.db, 'truncate suppressions, refusals')

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
 import fc from 'fast-check'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { createKey } from '../../../server/access/api-keys.ts'
 import { eq } from '../../../server/db/drizzle.ts'
@@ -18,7 +18,6 @@ import { startApi } from '../api.ts'
 // value of it; nothing else is.
 
 const api = await startApi()
-afterAll(() => api.stop())
 
 interface Given {
   protocol: 'rest' | 'connect' | 'grpc' | 'grpc-web'

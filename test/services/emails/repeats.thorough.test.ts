@@ -1,13 +1,12 @@
 import { createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { startApi } from '../api.ts'
 
 // A repeat with a taken key gets the stored response, whatever its body is.
 
 const api = await startApi()
-afterAll(() => api.stop())
 
 const MAIL = { to: 'delivered@simulator.test', from: 'hello@example.test', subject: 'Hello', text: 'Hi' }
 const METHODS = {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { createKey } from '../../../server/access/api-keys.ts'
 import { SCOPES_OF } from '../../../server/access/scopes.ts'
 import { newId, parsePublicId, publicId } from '../../../server/db/ids.ts'
@@ -19,7 +19,6 @@ const { zone } = api.world.dns
 zone['MX other.org'] = [mx('other.org', 10, 'mx.example.net')]
 const { db, sealer, clock, account } = api.world
 await createDomain({ db, sealer, clock }, { accountId: account.id, name: 'second.test', status: 'verified' })
-afterAll(() => api.stop())
 beforeEach(async () => {
   script({})
   senders.length = 0

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { create } from '@bufbuild/protobuf'
 import { createClient, createContextValues, createHandlerContext } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import {
   EmailService,
   SendBatchRequestSchema,
@@ -25,7 +25,6 @@ import { takes } from '../../harness/waits.ts'
 import { startApi } from '../api.ts'
 
 const api = await startApi()
-afterAll(() => api.stop())
 beforeEach(() => api.world.exchanger.reset())
 
 const PATH = '/api/v1/emails/batch'

@@ -26,10 +26,7 @@ beforeAll(async () => {
   receiver = await startReceiver()
   endpointId = (await api.call('PUT', '/api/v1/webhook', { body: { url: receiver.url } })).json.endpoint_id
 })
-afterAll(async () => {
-  await receiver.close()
-  await api.stop()
-})
+afterAll(() => receiver.close())
 beforeEach(() => {
   receiver.script = {}
   receiver.requests.length = 0

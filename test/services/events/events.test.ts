@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { eq, sql } from '../../../server/db/drizzle.ts'
 import { newId, publicId } from '../../../server/db/ids.ts'
 import { openMessages, openRecipients } from '../../../server/db/schema.ts'
@@ -21,7 +21,6 @@ beforeAll(async () => {
   await api.send({ to: 'invalid_address@simulator.test', tenant_id: 'shop-2' })
   await api.send({}, { 'x-service-sandbox': 'true' })
 })
-afterAll(() => api.stop())
 
 const list = (query: string, key?: string) => api.call('GET', `/api/v1/events?${query}`, { key })
 const found = async (query: string) =>

@@ -6,5 +6,4 @@ test("events exist for 90 days by the database's clock", async () => {
   const { json } = await later.send()
   expect((await later.call('GET', '/api/v1/events')).json.events).toEqual([])
   expect((await later.call('GET', `/api/v1/emails/${json.message_id}`)).status).toBe(410)
-  await later.stop()
 })

@@ -1,5 +1,5 @@
 import { createClient } from '@connectrpc/connect'
-import { afterAll, afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { EventService } from '../../../gen/verdict/v1/events_pb.ts'
 import { FeedbackKind } from '../../../gen/verdict/v1/outcomes_pb.ts'
 import { eq } from '../../../server/db/drizzle.ts'
@@ -9,17 +9,14 @@ import { createFeedback } from '../../../server/inbound/feedback.ts'
 import type { Report } from '../../../server/inbound/report.ts'
 import { startReceiver } from '../../harness/receiver.ts'
 import { PROTOCOLS, TRANSPORTS } from '../../harness/transports.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { script } from '../../sending/world.ts'
 import { startApi } from '../api.ts'
 
 // Late bounces and complaints as events: listed, pushed to endpoints that ask for them, and replayed.
 
 const api = await startApi()
-const receiver = await startReceiver()
-afterAll(async () => {
-  await receiver.close()
-  await api.stop()
-})
+const receiver = untilEnd(await startReceiver())
 beforeEach(() => {
   receiver.requests.length = 0
   api.workflows.started.length = 0
@@ -272,7 +269,6 @@ test('such a replay is refused whole when its first workflow cannot be started, 
 test('an outcome whose message is over 90 days old is not replayed: its payload would lack the evidence', async () => {
   let nowMs: number | undefined
   const later = await startApi(() => nowMs ?? Date.now())
-  onTestFinished(() => later.stop())
   await later.call('PUT', '/api/v1/webhook', { body: { url: receiver.url } })
   script(later.world, { dot: { after: 30, act: '250 queued' } })
   const { message_id } = (await later.send({ to: 'ann@example.net' })).json

@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf'
 import { TimestampSchema } from '@bufbuild/protobuf/wkt'
 import { ConnectError, createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { EmailService, ListEmailsRequestSchema } from '../../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../../gen/verdict/v1/events_pb.ts'
 import { StatsService } from '../../../gen/verdict/v1/stats_pb.ts'
@@ -12,7 +12,6 @@ import { startApi } from '../api.ts'
 
 const api = await startApi()
 const options: { headers: { authorization: string } } = { headers: { authorization: `Bearer ${api.keys.live}` } }
-afterAll(() => api.stop())
 
 const get = (path: string) => api.call('GET', `/api/v1/${path}`)
 const client = <Service extends typeof EmailService | typeof EventService | typeof StatsService>(service: Service) =>

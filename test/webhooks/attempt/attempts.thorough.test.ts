@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { createDatabaseClock } from '../../../server/db/clock.ts'
 import { eq, sql } from '../../../server/db/drizzle.ts'
 import { createSealer } from '../../../server/db/encryption.ts'
@@ -21,6 +21,7 @@ import type { PostResult } from '../../../server/webhooks/post/post.ts'
 import { createPost } from '../../../server/webhooks/post/post.ts'
 import { testDatabase } from '../../harness/postgres.ts'
 import { startReceiver } from '../../harness/receiver.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { letArrive, outlast } from '../../harness/waits.ts'
 import { attemptsOf, newEvent, openDispatches, stateOf, storeDispatches } from '../rows.ts'
 
@@ -28,23 +29,17 @@ let accountId: string
 let endpointId: string
 let secret: string
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
-const { post, close } = createPost({ allowSubnets: ['127.0.0.0/8'], lookup: async () => ['127.0.0.1'] })
+const { post } = untilEnd(createPost({ allowSubnets: ['127.0.0.0/8'], lookup: async () => ['127.0.0.1'] }))
 
 const database = await testDatabase()
-const clock = await createDatabaseClock(database.db)
-const receiver = await startReceiver()
+const clock = untilEnd(await createDatabaseClock(database.db))
+const receiver = untilEnd(await startReceiver())
 const attempts = createAttempts({ db: database.db, clock, sealer, post })
 beforeEach(async () => {
   accountId = (await createAccount(database.db, clock, 'Test')).id
   await setEndpoint(receiver.url)
   receiver.script = {}
   receiver.requests.length = 0
-})
-afterAll(async () => {
-  await close()
-  await receiver.close()
-  clock.stop()
-  await database.drop()
 })
 
 /** Sets the account's endpoint. Events of later tests are dispatched to it. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createDatabaseClock } from '../../../server/db/clock.ts'
 import type { DeliveryEvent, FeedbackEvent } from '../../../server/db/delivery-event.ts'
 import { newId } from '../../../server/db/ids.ts'
@@ -12,16 +12,13 @@ import { payloadOf } from '../../../server/webhooks/attempt/payload.ts'
 import { newClaim } from '../../harness/claim.ts'
 import { testDatabase } from '../../harness/postgres.ts'
 import { anyCharacter } from '../../harness/text.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { newEvent, storeEndpoints } from '../rows.ts'
 
 const database = await testDatabase()
-const clock = await createDatabaseClock(database.db)
+const clock = untilEnd(await createDatabaseClock(database.db))
 const accountId = (await createAccount(database.db, clock, 'Test')).id
 await storeEndpoints(database, [newEvent(accountId)])
-afterAll(async () => {
-  clock.stop()
-  await database.drop()
-})
 
 const event = newEvent('01a1fdad-841e-72dd-baea-c02b7820cbac', {
   id: '01a1fdad-841e-72ac-928b-11eba8284d67',

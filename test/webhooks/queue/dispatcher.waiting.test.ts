@@ -1,4 +1,4 @@
-import { afterAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { DeliveryEvent } from '../../../server/db/delivery-event.ts'
 import { newId } from '../../../server/db/ids.ts'
 import { createDispatcher, type DispatcherParts } from '../../../server/webhooks/queue/dispatcher.ts'
@@ -8,7 +8,6 @@ import { letArrive, takes } from '../../harness/waits.ts'
 import { attemptsOf, newEvent, openDispatches, storeDispatches } from '../rows.ts'
 
 const database = await testDatabase()
-afterAll(() => database.drop())
 
 type Posting = Awaited<ReturnType<DispatcherParts['attemptFirst']>>
 const acked: Posting = { result: { outcome: 'acked', statusCode: 200, phases: {} }, stored: Promise.resolve() }

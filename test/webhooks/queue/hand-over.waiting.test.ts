@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { newId, publicId } from '../../../server/db/ids.ts'
 import { run } from '../../../server/db/statement.ts'
 import type { DispatchedEvent } from '../../../server/ledger/first-attempts-offer.ts'
@@ -13,7 +13,6 @@ import { attemptsOf, newEvent, openDispatches, stateOf, storeDispatches, storeEn
 
 const database = await testDatabase()
 beforeEach(() => run(database.db, 'truncate open_dispatches'))
-afterAll(() => database.drop())
 
 const SCHEDULE = [0, 60_000, 300_000]
 

@@ -16,6 +16,7 @@ import { startDashboard } from '../../harness/person.ts'
 import { type RunningProcess, startProgram, waitForOutput } from '../../harness/process.ts'
 import { type Receiver, startReceiver } from '../../harness/receiver.ts'
 import { startTemporal, type TestTemporal } from '../../harness/temporal.ts'
+import { untilEnd } from '../../harness/until-end.ts'
 import { temporalAt, until } from '../../workflows/world.ts'
 import { newEvent, stateOf, storeDispatches } from '../rows.ts'
 
@@ -43,9 +44,9 @@ const startWorker = () =>
   })
 
 beforeAll(async () => {
-  ;[world, receiver, port] = await Promise.all([testAccount(), startReceiver(), freePort()])
+  ;[world, receiver, port] = await Promise.all([testAccount(), startReceiver().then(untilEnd), freePort()])
   temporal = await startTemporal({ port })
-  connection = lazyConnection(temporalAt(temporal.address))
+  connection = untilEnd(lazyConnection(temporalAt(temporal.address)))
   const workflows = createWorkflows({ connection, namespace: 'default', scheduleMs: [0, 60_000, 60_000] })
   const service = createReplayService({
     ...world,
@@ -65,11 +66,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await worker?.kill('SIGKILL')
-  await dashboard?.stop()
-  await connection?.close()
   await temporal?.stop()
-  await receiver?.close()
-  await world?.drop()
 })
 beforeEach(async () => {
   receiver.script = {}

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import {
   type Replay,
   ReplayFilterSchema,
@@ -58,10 +58,6 @@ const dashboard = await startDashboard({
   db,
   clock,
   services: [createServiceImplSpec<typeof ReplayService>(ReplayService, service)],
-})
-afterAll(async () => {
-  await dashboard.stop()
-  await world.drop()
 })
 beforeEach(() => {
   temporal = async () => {}

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { Database } from '../../../server/db/connect.ts'
 import { and, asc, eq, getTableColumns, sql } from '../../../server/db/drizzle.ts'
 import { newId, parsePublicId, publicId, timeOfId } from '../../../server/db/ids.ts'
@@ -14,7 +14,6 @@ const api = await startApi()
 beforeAll(async () => {
   await setEndpoint()
 })
-afterAll(() => api.stop())
 beforeEach(() => {
   api.workflows.started.length = 0
   api.errors.length = 0
@@ -172,7 +171,6 @@ test('a replay without an endpoint is a 409 that says how to set one', async () 
 test('on day 89 an event is replayable, on day 91 it is a 410 for every caller', async () => {
   let days = 0
   const later = await startApi(() => Date.now() + days * 86_400_000)
-  onTestFinished(() => later.stop())
   await setEndpoint(later)
   const { message_id } = (await later.send()).json
   const event_id = (await later.call('GET', '/api/v1/events')).json.events[0].event_id

@@ -1,5 +1,5 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { ReplayService } from '../../../gen/verdict/admin/v1/replays_pb.ts'
 import { createReplayService } from '../../../server/admin/replays.ts'
 import { newId, publicId } from '../../../server/db/ids.ts'
@@ -28,10 +28,6 @@ beforeAll(async () => {
   })
   const services = [createServiceImplSpec<typeof ReplayService>(ReplayService, service)]
   dashboard = await startDashboard({ ...world, services })
-})
-afterAll(async () => {
-  await dashboard?.stop()
-  await world.drop()
 })
 beforeEach(() => {
   retried.length = 0

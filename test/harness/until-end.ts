@@ -1,0 +1,37 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, onTestFinished, type RunnerTestCase, TestRunner } from 'vitest'
+
+/** What tests start. It ends by the first of these methods that it has. */
+type Started = { stop(): unknown } | { close(): unknown } | { drop(): unknown } | AsyncDisposable
+
+/** Ends what a test or a file has started, as `atEnd` says. */
+export function untilEnd<T extends Started>(started: T): T {
+  atEnd(() => {
+    if ('stop' in started) return started.stop()
+    if ('close' in started) return started.close()
+    return 'drop' in started ? started.drop() : started[Symbol.asyncDispose]()
+  })
+  return started
+}
+
+/** Creates an empty folder, which is removed as `atEnd` says. Returns its path. */
+export function temporaryFolder(prefix = 'verdict-test-'): string {
+  const folder = mkdtempSync(join(tmpdir(), prefix))
+  atEnd(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/**
+ * Calls `end` when the test that runs is over, or with the file when its top, its `beforeAll` or one of tests that run
+ * side by side calls this. What was started last ends first.
+ */
+export function atEnd(end: () => unknown): void {
+  const awaited = async () => void (await end())
+  const { file } = TestRunner.getCurrentSuite()
+  const test: RunnerTestCase | undefined = TestRunner.getCurrentTest()
+  if (test && !test.concurrent) onTestFinished(awaited)
+  else if (file?.collectDuration === undefined) afterAll(awaited)
+  else TestRunner.getSuiteHooks(file).afterAll.push(awaited)
+}
