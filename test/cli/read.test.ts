@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
 import { runCli } from '../../cli/run.ts'
+import { listenUntilEnd } from '../harness/until-end.ts'
 
 // The commands that read: their requests, and the text that they make of the response.
 
@@ -14,9 +13,8 @@ async function service(body: object, status = 200) {
   const server = createServer((request, response) => {
     urls.push(request.url)
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  vi.stubEnv('VERDICT_URL', `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  })
+  vi.stubEnv('VERDICT_URL', `http://127.0.0.1:${await listenUntilEnd(server)}`)
   vi.stubEnv('VERDICT_API_KEY', 'svc_live_x')
   return { urls, [Symbol.dispose]: () => void server.close() }
 }

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { createServer as createTlsServer } from 'node:tls'
@@ -16,7 +14,7 @@ import { stringsOf } from '../../server/domains/records.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
 import { startDns } from '../harness/dns.ts'
 import { testDatabase } from '../harness/postgres.ts'
-import { temporaryFolder } from '../harness/until-end.ts'
+import { listenUntilEnd, temporaryFolder } from '../harness/until-end.ts'
 
 const secret = randomBytes(32).toString('base64')
 
@@ -404,9 +402,8 @@ async function service(status: number, body: string) {
   const server = createServer(async (request, response) => {
     requests.push({ method: request.method, url: request.url, headers: request.headers, body: await text(request) })
     response.writeHead(status, { 'content-type': 'application/json' }).end(body)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  set({ VERDICT_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, VERDICT_API_KEY: 'svc_live_x' })
+  })
+  set({ VERDICT_URL: `http://127.0.0.1:${await listenUntilEnd(server)}/`, VERDICT_API_KEY: 'svc_live_x' })
   return { requests, [Symbol.dispose]: () => void server.close() }
 }
 
@@ -687,14 +684,12 @@ test('the message says when TLS meets a plain port, and the reverse', async () =
     exit: 'unavailable',
     message: expect.stringContaining(`the port speaks plain HTTP, not HTTPS. Use http://${plain}`),
   })
-  const server = createTlsServer({ cert: CERTIFICATE.cert, key: CERTIFICATE.key }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const secure = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const server = createTlsServer({ cert: CERTIFICATE.cert, key: CERTIFICATE.key })
+  const secure = `127.0.0.1:${await listenUntilEnd(server)}`
   await expect(runCli(['status', '--url', `http://${secure}`])).rejects.toMatchObject({
     exit: 'unavailable',
     message: expect.stringContaining(`use https://${secure}`),
   })
-  server.close()
 })
 
 test('the package has a scope, because its plain name belongs to someone else on the public registry', () => {

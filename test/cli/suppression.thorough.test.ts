@@ -2,13 +2,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCli } from '../../cli/run.ts'
-import { temporaryFolder } from '../harness/until-end.ts'
+import { listenUntilEnd, temporaryFolder } from '../harness/until-end.ts'
 import { startApi } from '../services/api.ts'
 
 // The commands against the whole API.
@@ -121,12 +120,10 @@ test('an import that fails halfway says how far it came, and which lines were in
     ] as const
     const [status, body] = responses[requests++]!
     response.writeHead(status).end(JSON.stringify(body))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  })
+  const port = await listenUntilEnd(server)
   const list = file('stopped.txt', Array.from({ length: 10_001 }, (_, i) => `\n${i}@stopped.example`).join('\n'))
-  await expect(
-    runCli(['import', list, '--url', `http://127.0.0.1:${(server.address() as AddressInfo).port}`]),
-  ).rejects.toMatchObject({
+  await expect(runCli(['import', list, '--url', `http://127.0.0.1:${port}`])).rejects.toMatchObject({
     exit: 'unavailable',
     message: expect.stringContaining(
       [
@@ -144,7 +141,6 @@ test('an import that fails halfway says how far it came, and which lines were in
       errors: [{ line: 4, email: 'nobody', error: 'invalid_address' }],
     },
   })
-  server.close()
 })
 
 test('an import waits as long as the rate limit asks, and continues', async () => {
@@ -154,14 +150,13 @@ test('an import waits as long as the rate limit asks, and continues', async () =
     const counts = { imported: 1, already_suppressed: 0, invalid: 0, total: 1, errors: [] }
     const [status, body] = requests++ === 0 ? [429, { error: 'rate_limit_exceeded', retry_after: 1 }] : [200, counts]
     response.writeHead(status).end(JSON.stringify(body))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  })
+  const port = await listenUntilEnd(server)
   const startedAt = performance.now()
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `http://127.0.0.1:${port}`
   expect(await runCli(['import', file('limit.txt', 'a@b.example'), '--url', url])).toMatchObject({ exit: 'ok' })
   expect(performance.now() - startedAt).toBeGreaterThan(990)
   expect(requests).toBe(2)
-  server.close()
 })
 
 test('a file without an address imports nothing, and says so', async () => {

@@ -1,10 +1,10 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net'
+import { createServer, connect as dial, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
 import { proxiedDatabase } from '../harness/proxied-database.ts'
+import { listenUntilEnd } from '../harness/until-end.ts'
 import { outlast, within } from '../harness/waits.ts'
 
 /** Opens a pool of one connection through a proxy. Its statements may take half a second by default. */
@@ -73,9 +73,8 @@ test('a silent connection is noticed under TLS too', async () => {
       for (const end of [secured, plain]) end.on('error', () => {})
       secured.pipe(plain).pipe(secured)
     })
-  }).listen(0, '127.0.0.1')
-  await once(front, 'listening')
-  url.port = String((front.address() as AddressInfo).port)
+  })
+  url.port = String(await listenUntilEnd(front))
   const { $client: sql } = connect(`${url.href}?sslmode=require`, { connections: 1, statementMs: 500 })
   await sql`select 1`
   proxy.onMessage = () => 'hang'
@@ -83,7 +82,6 @@ test('a silent connection is noticed under TLS too', async () => {
   proxy.onMessage = () => undefined
   expect(await within(3_000, sql`select 3 as three`, 'hung')).toEqual([{ three: 3 }])
   await sql.end({ timeout: 0 })
-  front.close()
 })
 
 test('a statement that starts while a connection breaks is not lost', async () => {

@@ -1,8 +1,7 @@
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { connect, createServer, type Socket } from 'node:net'
+import { expect, test } from 'vitest'
 import { startProxy, type TcpProxy } from './proxy.ts'
-import { untilEnd } from './until-end.ts'
+import { listenUntilEnd, untilEnd } from './until-end.ts'
 import { letArrive, quietFor } from './waits.ts'
 
 /** Starts an echo server that adds angle brackets, behind a proxy. `log` records what each end notices. */
@@ -18,11 +17,10 @@ async function setUp(onMessage?: TcpProxy['onMessage']) {
       log.received += bytes
       socket.write(`<${bytes}>`)
     })
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const proxy = untilEnd(await startProxy({ host: '127.0.0.1', port: (server.address() as AddressInfo).port }))
+  })
+  const port = await listenUntilEnd(server)
+  const proxy = untilEnd(await startProxy({ host: '127.0.0.1', port }))
   if (onMessage) proxy.onMessage = onMessage
-  onTestFinished(() => void server.close())
 
   function dial(): Socket {
     const client = connect({ host: '127.0.0.1', port: proxy.port, allowHalfOpen: true, noDelay: true })

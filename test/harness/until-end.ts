@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
+import type { AddressInfo, Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, onTestFinished, type RunnerTestCase, TestRunner } from 'vitest'
@@ -21,6 +23,13 @@ export function temporaryFolder(prefix = 'verdict-test-'): string {
   const folder = mkdtempSync(join(tmpdir(), prefix))
   atEnd(() => rmSync(folder, { recursive: true, force: true }))
   return folder
+}
+
+/** Lets a server listen on a free port of loopback. Returns the port. */
+export async function listenUntilEnd(server: Server): Promise<number> {
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  atEnd(() => server.close())
+  return (server.address() as AddressInfo).port
 }
 
 /**

@@ -1,15 +1,14 @@
 import { execFile } from 'node:child_process'
 import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject, sign as signWith } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import type { JSONWebKeySet } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { verifyReceipt } from '../../server/receipts/verify-receipt.ts'
+import { listenUntilEnd } from '../harness/until-end.ts'
 
 // Forged receipts in the hands of each verifier: ours, and those of the guide in TypeScript (jose) and Python (PyJWT).
 // All get the same ones, and none may take one for genuine.
@@ -31,9 +30,7 @@ const server = createServer((_, response) => {
 let issuer: string
 let guide: string
 beforeAll(async () => {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  issuer = `http://127.0.0.1:${await listenUntilEnd(server)}`
   guide = await readFile(join(ROOT, 'docs/receipts.md'), 'utf8')
 })
 afterAll(() => void server.close())

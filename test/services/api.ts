@@ -1,3 +1,6 @@
+import type { DescService } from '@bufbuild/protobuf'
+import { createClient, type Interceptor } from '@connectrpc/connect'
+import { createGrpcTransport } from '@connectrpc/connect-node'
 import { pino } from 'pino'
 import { createResolver } from '../../mail/dns/resolver.ts'
 import { createLookup } from '../../net/lookup.ts'
@@ -104,6 +107,10 @@ export async function startApi(
       body: { to: 'delivered@simulator.test', from: 'hello@example.test', subject: 'Hello', text: 'Hi', ...change },
     })
 
+  /** A client over gRPC. */
+  const grpc = <Service extends DescService>(service: Service, key = keys.live) =>
+    createClient(service, createGrpcTransport({ baseUrl: listener.url, interceptors: [bearer(key)] }))
+
   async function stop(): Promise<void> {
     await listener.close({ timeoutMs: 1_000 })
     await idle()
@@ -113,8 +120,31 @@ export async function startApi(
 
   /** Makes one attempt of a dispatch (UUID), as a workflow would. */
   const { attemptOnce } = createAttempts({ db, clock: world.clock, sealer: world.sealer, post: webhooks.post })
-  return { world, app, idle, url: listener.url, smtpDoor, keys, call, send, workflows, dns, errors, attemptOnce, stop }
+  return {
+    world,
+    app,
+    idle,
+    url: listener.url,
+    smtpDoor,
+    keys,
+    call,
+    send,
+    grpc,
+    workflows,
+    dns,
+    errors,
+    attemptOnce,
+    stop,
+  }
 }
+
+const bearer =
+  (key: string): Interceptor =>
+  (next) =>
+  (request) => {
+    request.header.set('authorization', `Bearer ${key}`)
+    return next(request)
+  }
 
 /** How the service appears to others. */
 export const HOSTS = {

@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { createClient } from '@connectrpc/connect'
-import { createGrpcTransport } from '@connectrpc/connect-node'
 import { afterEach, expect, test } from 'vitest'
 import { DkimKeyState, DomainService, DomainStatus } from '../../gen/verdict/v1/domains_pb.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
@@ -380,18 +378,17 @@ test('an account has at most 1,000 domains; adding a name again does not count',
 })
 
 test('gRPC does the same', async () => {
-  const client = createClient(DomainService, createGrpcTransport({ baseUrl: api.url }))
-  const options = { headers: { authorization: `Bearer ${api.keys.live}` } }
-  const made = await client.createDomain({ domain: 'grpc.example.com' }, options)
+  const client = api.grpc(DomainService)
+  const made = await client.createDomain({ domain: 'grpc.example.com' })
   expect(made).toMatchObject({ status: DomainStatus.PENDING, requireTls: false })
   expect(made.warmup).toBeUndefined()
   const id = made.domainId
-  expect(await client.updateDomain({ id, requireTls: true }, options)).toMatchObject({ requireTls: true })
-  expect((await client.rotateDkim({ id }, options)).dkim!.keys[1]!.state).toBe(DkimKeyState.NEXT)
-  expect(await client.verifyDomain({ id }, options)).toMatchObject({ domain: 'grpc.example.com' })
-  expect((await client.listDomains({}, options)).domains.length).toBeGreaterThan(1)
-  await client.deleteDomain({ id }, options)
-  await expect(client.getDomain({ id }, options)).rejects.toThrow('There is no such domain in this account.')
+  expect(await client.updateDomain({ id, requireTls: true })).toMatchObject({ requireTls: true })
+  expect((await client.rotateDkim({ id })).dkim!.keys[1]!.state).toBe(DkimKeyState.NEXT)
+  expect(await client.verifyDomain({ id })).toMatchObject({ domain: 'grpc.example.com' })
+  expect((await client.listDomains({})).domains.length).toBeGreaterThan(1)
+  await client.deleteDomain({ id })
+  await expect(client.getDomain({ id })).rejects.toThrow('There is no such domain in this account.')
 })
 
 test('a key that resumes a domain reads who can, whatever its scopes; without a key it is unknown', async () => {

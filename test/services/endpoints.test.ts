@@ -1,5 +1,3 @@
-import { createClient } from '@connectrpc/connect'
-import { createGrpcTransport } from '@connectrpc/connect-node'
 import { afterEach, expect, test } from 'vitest'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { asc, eq } from '../../server/db/drizzle.ts'
@@ -160,22 +158,21 @@ test('a change changes the members that it has, and [] removes a filter', async 
 
 test('over gRPC the mask names what is changed', async () => {
   const { endpoint_id: endpointId } = await add('/1', { description: 'a', tags: ['a'], domains: ['example.com'] })
-  const client = createClient(WebhookService, createGrpcTransport({ baseUrl: api.url }))
-  const options = { headers: { authorization: `Bearer ${api.keys.live}` } }
+  const client = api.grpc(WebhookService)
   const masked = { endpointId, description: 'b', updateMask: { paths: ['tags'] } }
-  expect(await client.updateEndpoint(masked, options)).toMatchObject({
+  expect(await client.updateEndpoint(masked)).toMatchObject({
     description: 'a',
     tags: [],
     domains: ['example.com'],
   })
-  expect(await client.updateEndpoint({ endpointId, description: 'b' }, options)).toMatchObject({
+  expect(await client.updateEndpoint({ endpointId, description: 'b' })).toMatchObject({
     description: 'b',
     domains: ['example.com'],
   })
   // As if there were none: a program that made an empty mask would see its change ignored.
   const empty = { endpointId, description: 'c', updateMask: { paths: [] } }
-  expect(await client.updateEndpoint(empty, options)).toMatchObject({ description: 'c', domains: ['example.com'] })
-  const wrong = client.updateEndpoint({ endpointId, updateMask: { paths: ['secret'] } }, options)
+  expect(await client.updateEndpoint(empty)).toMatchObject({ description: 'c', domains: ['example.com'] })
+  const wrong = client.updateEndpoint({ endpointId, updateMask: { paths: ['secret'] } })
   await expect(wrong).rejects.toThrow('update_mask.paths[0]')
 })
 

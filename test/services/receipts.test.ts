@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto'
-import { createClient } from '@connectrpc/connect'
-import { createGrpcTransport } from '@connectrpc/connect-node'
 import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
 import { expect, test } from 'vitest'
 import { ReceiptService } from '../../gen/verdict/v1/receipts_pb.ts'
@@ -105,9 +103,8 @@ test("404 not_found: a running send, an unknown id, another account's message; 4
 
 test('gRPC returns the same receipt', async () => {
   const { json: sent } = await api.send()
-  const client = createClient(ReceiptService, createGrpcTransport({ baseUrl: api.url }))
-  const headers = { authorization: `Bearer ${api.keys.live}` }
-  const { receipt } = await client.getReceipt({ id: sent.message_id }, { headers })
+  const client = api.grpc(ReceiptService)
+  const { receipt } = await client.getReceipt({ id: sent.message_id })
   expect(await verified(receipt)).toHaveProperty('sub', sent.message_id)
 })
 

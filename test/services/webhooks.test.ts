@@ -1,6 +1,4 @@
 import { createHmac } from 'node:crypto'
-import { createClient } from '@connectrpc/connect'
-import { createGrpcTransport } from '@connectrpc/connect-node'
 import { Webhook } from 'standardwebhooks'
 import { afterEach, expect, test } from 'vitest'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
@@ -341,20 +339,17 @@ test('deleting the endpoint does not wait for Temporal', async () => {
 })
 
 test('gRPC does the same', async () => {
-  const client = createClient(WebhookService, createGrpcTransport({ baseUrl: api.url }))
-  const options = { headers: { authorization: `Bearer ${api.keys.live}` } }
-  const made = await client.putWebhook({ url: receiver.url }, options)
+  const client = api.grpc(WebhookService)
+  const made = await client.putWebhook({ url: receiver.url })
   expect(made.secret).toEqual(SECRET)
-  expect(await client.testWebhook({}, options)).toMatchObject({ statusCode: 200 })
+  expect(await client.testWebhook({})).toMatchObject({ statusCode: 200 })
   const lists = { events: ['email.feedback'], statuses: [DeliveryStatus.BOUNCED] }
-  expect(await client.putWebhook({ url: receiver.url, ...lists }, options)).toMatchObject(lists)
+  expect(await client.putWebhook({ url: receiver.url, ...lists })).toMatchObject(lists)
   // Protobuf has no difference between an empty list and an absent one.
-  expect(await client.putWebhook({ url: receiver.url, events: [] }, options)).toMatchObject(lists)
-  await expect(client.putWebhook({ url: receiver.url, statuses: [9 as DeliveryStatus] }, options)).rejects.toThrow(
-    'statuses[0]',
-  )
-  expect((await client.rotateSecret({}, options)).secret).not.toBe(made.secret)
-  expect((await client.getWebhook({}, options)).health).toMatchObject({ waiting: 0 })
-  await client.deleteWebhook({}, options)
-  await expect(client.getWebhook({}, options)).rejects.toThrow('has no webhook endpoint')
+  expect(await client.putWebhook({ url: receiver.url, events: [] })).toMatchObject(lists)
+  await expect(client.putWebhook({ url: receiver.url, statuses: [9 as DeliveryStatus] })).rejects.toThrow('statuses[0]')
+  expect((await client.rotateSecret({})).secret).not.toBe(made.secret)
+  expect((await client.getWebhook({})).health).toMatchObject({ waiting: 0 })
+  await client.deleteWebhook({})
+  await expect(client.getWebhook({})).rejects.toThrow('has no webhook endpoint')
 })

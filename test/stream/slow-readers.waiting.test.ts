@@ -2,8 +2,6 @@ import { once } from 'node:events'
 import { connect, type IncomingHttpHeaders } from 'node:http2'
 import { buffer } from 'node:stream/consumers'
 import { fromBinary } from '@bufbuild/protobuf'
-import { createClient } from '@connectrpc/connect'
-import { createGrpcTransport } from '@connectrpc/connect-node'
 import { expect, test } from 'vitest'
 import { EventService, type StreamEventsResponse, StreamEventsResponseSchema } from '../../gen/verdict/v1/events_pb.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
@@ -95,7 +93,7 @@ test('a stream that is read too slowly ends with a position, and no event is los
   // Its buffers are bounded: most events were never sent.
   expect(received.length).toBeLessThan(EVENTS / 2)
   const ended = new AbortController()
-  const client = createClient(EventService, createGrpcTransport({ baseUrl: api.url }))
+  const client = api.grpc(EventService)
   const headers = { authorization: `Bearer ${api.keys.live}` }
   const { position } = messages.at(-1)!
   for await (const message of client.streamEvents({ after: position }, { headers, signal: ended.signal })) {

@@ -1,11 +1,10 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { examine } from '../../../cli/doctor/examine.ts'
 import { createPatient } from '../../../cli/doctor/patient.ts'
 import { a, mx, startDns } from '../../harness/dns.ts'
 import { startSilentPort } from '../../harness/silent-port.ts'
+import { listenUntilEnd } from '../../harness/until-end.ts'
 import { diagnose, ENCRYPTION_KEYS, PRODUCTION } from './patients.ts'
 
 // Parts that are there and silent.
@@ -30,8 +29,7 @@ test('the doctor finds a process that hangs behind a proxy, beside one that answ
   const proxy = createServer((_, response) => {
     if (requests++ % 2 === 0) response.writeHead(200).end()
   })
-  await once(proxy.listen(0, '127.0.0.1'), 'listening')
-  const PUBLIC_URL = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const PUBLIC_URL = `http://127.0.0.1:${await listenUntilEnd(proxy)}`
   expect(await diagnose('readyz', { PUBLIC_URL })).toMatchObject({
     state: 'failed',
     seen: `2 of 4 requests to ${PUBLIC_URL}/readyz got no response within 5 s: a process of the API hangs`,

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { AUTHENTIC_DATA } from 'dns-packet'
@@ -16,7 +16,7 @@ import { spaceFinding } from '../../../cli/doctor/machine.ts'
 import { inColour, reportText } from '../../../cli/doctor/report.ts'
 import { CERTIFICATE, EXPIRED } from '../../harness/certificates.ts'
 import { a, aaaa, type DnsAct, mx, startDns } from '../../harness/dns.ts'
-import { temporaryFolder, untilEnd } from '../../harness/until-end.ts'
+import { listenUntilEnd, temporaryFolder, untilEnd } from '../../harness/until-end.ts'
 import { diagnose, PRODUCTION } from './patients.ts'
 
 // Faults of the configuration, of the machine and of what lies around it. Each one is real.
@@ -95,10 +95,8 @@ test('an expired certificate fails, one of another host too, and one that expire
 })
 
 test('the certificate that a proxy serves at PUBLIC_URL is examined, too', async () => {
-  const server = createTlsServer(EXPIRED).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  const PUBLIC_URL = `https://127.0.0.1:${port}`
+  const server = createTlsServer(EXPIRED)
+  const PUBLIC_URL = `https://127.0.0.1:${await listenUntilEnd(server)}`
   expect(await diagnose('certificate', { PUBLIC_URL })).toMatchObject({
     state: 'failed',
     seen: expect.stringContaining('expired on 2026-01-01'),
@@ -116,8 +114,7 @@ test('a service that is not ready fails with its faulty checks, and so does a pr
   const proxy = createHttpServer((_, response) =>
     response.writeHead(status, { connection: 'close' }).end(JSON.stringify(body)),
   )
-  await once(proxy.listen(0, '127.0.0.1'), 'listening')
-  const PUBLIC_URL = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+  const PUBLIC_URL = `http://127.0.0.1:${await listenUntilEnd(proxy)}`
   expect(await diagnose('readyz', { PUBLIC_URL })).toEqual({ state: 'ok', seen: `${PUBLIC_URL}/readyz says ready` })
   status = 503
   body = { checks: { database: 'read_only', migrations: 'unknown', temporal: 'ok', worker: 'polling', draining: 'no' } }
@@ -250,9 +247,8 @@ test('a closed port 25 fails; a greeting is enough; without an answer of DNS it 
   const server = createServer((socket) => {
     socket.on('data', (data) => received.push(String(data))).on('error', () => {})
     socket.write(greeting)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  })
+  const port = await listenUntilEnd(server)
   const env = { ...production, SMTP_PORT: String(port), SMTP_SOURCE_ADDRESSES: '127.0.0.1' }
   expect(await diagnose('port_25', env)).toMatchObject({
     state: 'warning',

@@ -1,10 +1,11 @@
 import { once } from 'node:events'
 import http2 from 'node:http2'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import tls from 'node:tls'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { CERTIFICATE } from '../../harness/certificates.ts'
+import { listenUntilEnd } from '../../harness/until-end.ts'
 import { letArrive, outlast, quietFor, takes } from '../../harness/waits.ts'
 import { type Gateway, KEY, startEndless, startGateway, startSlow } from '../gateway.ts'
 import { firstResponse, MAIL, open, receive, send, talk } from '../requests.ts'
@@ -37,11 +38,9 @@ async function startRelay(port: number) {
     near.pipe(far).pipe(near)
     stop = () => void far.unpipe(near).pause()
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listenUntilEnd(server)}`,
     stop: () => stop(),
-    close: () => server.close(),
   }
 }
 
@@ -104,7 +103,6 @@ test('HTTP/2: a connection that the caller never reads is closed', async () => {
   await expect.poll(() => gateway.sent.length).toBe(1)
   await expect.poll(() => [gateway.app.inFlight.size, openConnections(gateway)]).toEqual([0, 0])
   session.destroy()
-  relay.close()
 })
 
 test('a slow response is not a stalled one: a caller may wait longer for a response than it may leave one unread', async () => {

@@ -1,6 +1,5 @@
 import { globSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { DescFile } from '@bufbuild/protobuf'
 import type { BrowserContext, Page } from 'playwright-core'
@@ -8,7 +7,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { SIGN_IN_PATHS } from '../../../server/access/people/sign-in-fields.ts'
 import { type Exchanger, startExchanger } from '../../harness/exchanger.ts'
 import { type Receiver, startReceiver } from '../../harness/receiver.ts'
-import { untilEnd } from '../../harness/until-end.ts'
+import { listenUntilEnd, untilEnd } from '../../harness/until-end.ts'
 import { loaded } from './browser.ts'
 import { firstDomain, firstInInbox, type Installation, startInstallation, storeReplay } from './installation.ts'
 import { type Owner, signUp } from './owner.ts'
@@ -208,8 +207,7 @@ test('a page of another origin on the same site changes nothing and reads nothin
   const evil = createServer((_, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>evil</title><body>')
   })
-  await new Promise<void>((resolve) => void evil.listen(0, '127.0.0.1', resolve))
-  const origin = `http://127.0.0.1:${(evil.address() as AddressInfo).port}`
+  const origin = `http://127.0.0.1:${await listenUntilEnd(evil)}`
   const victim = await context.newPage()
   const before = await stateOf()
   const arrived: string[] = []
@@ -259,7 +257,6 @@ test('a page of another origin on the same site changes nothing and reads nothin
   const after = await stateOf()
   expect(after).toEqual(before)
   await victim.close()
-  evil.close()
 })
 
 test('the dashboard cannot be framed by another origin', async () => {
@@ -267,13 +264,12 @@ test('the dashboard cannot be framed by another origin', async () => {
   const evil = createServer((_, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end(`<iframe id=x src="${url}/dashboard"></iframe>`)
   })
-  await new Promise<void>((resolve) => void evil.listen(0, '127.0.0.1', resolve))
+  const port = await listenUntilEnd(evil)
   const victim = await context.newPage()
-  await victim.goto(`http://127.0.0.1:${(evil.address() as AddressInfo).port}`)
+  await victim.goto(`http://127.0.0.1:${port}`)
   const framed = victim.frames().find((frame) => frame !== victim.mainFrame())!
   expect(await framed.evaluate('document.body?.innerText ?? ""').catch(() => '')).not.toMatch(/Sign in|Overview/)
   await victim.close()
-  evil.close()
 })
 
 test('under a name that was rebound to this machine the dashboard does not answer', async () => {

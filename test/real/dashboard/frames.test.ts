@@ -1,12 +1,11 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { frameHtml } from '../../../server/admin/frame-html.ts'
 import { framePaths } from '../../../server/admin/frames.ts'
 import { createFastify } from '../../../server/http/fastify.ts'
 import { frameRoutes } from '../../../server/http/site/frame-routes.ts'
-import { untilEnd } from '../../harness/until-end.ts'
+import { listenUntilEnd, untilEnd } from '../../harness/until-end.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
 
 // Hostile html in Chromium, in a frame of the dashboard that is opened by itself.
@@ -24,8 +23,8 @@ let testBrowser: TestBrowser
 let origin: string
 let evil: string
 beforeAll(async () => {
-  await new Promise<void>((resolve) => void elsewhere.listen(0, '127.0.0.1', resolve))
-  evil = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`
+  const port = await listenUntilEnd(elsewhere)
+  evil = `http://127.0.0.1:${port}`
   const nothing = async () => undefined
   frameRoutes(fastify, {
     gate: async () => ({ accountId: 'uuid', test: false }),

@@ -1,5 +1,3 @@
-import { createClient } from '@connectrpc/connect'
-import { createGrpcTransport } from '@connectrpc/connect-node'
 import PostalMime from 'postal-mime'
 import { beforeEach, expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
@@ -66,7 +64,8 @@ test.each([
   expect(json.details).toMatchObject([
     { field: 'attachments[0].content_type', message: expect.stringContaining('METHOD') },
   ])
-  const error = await createClient(EmailService, createGrpcTransport({ baseUrl: api.url }))
+  const error = await api
+    .grpc(EmailService)
     .send(
       {
         ...{ to: ['ann@example.net'], from: 'hello@example.test', subject: 'Hello', text: 'Hi' },

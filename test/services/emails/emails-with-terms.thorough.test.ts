@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { createClient } from '@connectrpc/connect'
-import { createGrpcTransport } from '@connectrpc/connect-node'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
@@ -178,9 +176,8 @@ test('times limit the search', async () => {
 })
 
 test('gRPC finds as REST does', async () => {
-  const client = createClient(EmailService, createGrpcTransport({ baseUrl: api.url }))
-  const options = { headers: { authorization: `Bearer ${api.keys.live}` } }
-  const { emails } = await client.listEmails({ subject: 'late', metadata: { order: '4102' } }, options)
+  const client = api.grpc(EmailService)
+  const { emails } = await client.listEmails({ subject: 'late', metadata: { order: '4102' } })
   expect(emails.map(({ subject }) => subject)).toEqual([LATE])
 })
 

@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { createClient } from '@connectrpc/connect'
-import { createGrpcTransport } from '@connectrpc/connect-node'
 import { beforeAll, expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { DeliveryStatus, RecipientKind } from '../../../gen/verdict/v1/outcomes_pb.ts'
@@ -282,9 +280,8 @@ test('an email whose send is running is not listed, and is listed when the send 
 })
 
 test('gRPC lists as REST does', async () => {
-  const client = createClient(EmailService, createGrpcTransport({ baseUrl: api.url }))
-  const options = { headers: { authorization: `Bearer ${api.keys.live}` } }
-  const { emails, hasMore } = await client.listEmails({ status: DeliveryStatus.BOUNCED, limit: 1 }, options)
+  const client = api.grpc(EmailService)
+  const { emails, hasMore } = await client.listEmails({ status: DeliveryStatus.BOUNCED, limit: 1 })
   expect(hasMore).toBe(true)
   expect(emails).toMatchObject([
     {

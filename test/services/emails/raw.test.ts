@@ -1,5 +1,4 @@
-import { Code, createClient } from '@connectrpc/connect'
-import { createGrpcTransport } from '@connectrpc/connect-node'
+import { Code } from '@connectrpc/connect'
 import { authenticate } from 'mailauth'
 import { beforeEach, expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
@@ -14,7 +13,7 @@ beforeEach(() => api.world.exchanger.reset())
 const sendRaw = (raw: Buffer, more: object = {}) =>
   api.call('POST', '/api/v1/emails/send', { body: { to: 'ann@example.net', raw: raw.toString('base64'), ...more } })
 
-const grpc = () => createClient(EmailService, createGrpcTransport({ baseUrl: api.url }))
+const grpc = () => api.grpc(EmailService)
 const headers = () => ({ authorization: `Bearer ${api.keys.live}` })
 
 const mailCommands = () =>

@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto'
-import { createClient } from '@connectrpc/connect'
-import { createGrpcTransport } from '@connectrpc/connect-node'
 import PostalMime from 'postal-mime'
 import { beforeEach, expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
@@ -105,24 +103,20 @@ test('cc, bcc, reply_to and to accept a string', async () => {
 })
 
 test('gRPC has the same fields', async () => {
-  const client = createClient(EmailService, createGrpcTransport({ baseUrl: api.url }))
-  const call = { headers: { authorization: `Bearer ${api.keys.live}` } }
+  const client = api.grpc(EmailService)
   const { metadata, tag } = { metadata: { order: '7', ['__proto__']: 'own' }, tag: 'receipt' }
-  const sent = await client.send(
-    {
-      ...EVERYONE,
-      replyTo: ['a@b.example', 'c@d.example'],
-      metadata,
-      tag,
-      from: 'hello@example.test',
-      subject: 'Hi',
-      text: 'Hi',
-    },
-    call,
-  )
+  const sent = await client.send({
+    ...EVERYONE,
+    replyTo: ['a@b.example', 'c@d.example'],
+    metadata,
+    tag,
+    from: 'hello@example.test',
+    subject: 'Hi',
+    text: 'Hi',
+  })
   const { TO, CC, BCC } = RecipientKind
   expect(sent.recipients.map(({ kind }) => kind)).toEqual([TO, TO, CC, BCC])
-  const email = await client.getEmail({ id: sent.messageId }, call)
+  const email = await client.getEmail({ id: sent.messageId })
   expect(email).toMatchObject({ status: DeliveryStatus.DELIVERED, tag, replyTo: 'a@b.example, c@d.example' })
   expect(Object.entries(email.metadata)).toEqual(Object.entries(metadata))
   expect(email.bcc).toEqual(EVERYONE.bcc)

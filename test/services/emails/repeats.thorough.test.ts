@@ -1,5 +1,3 @@
-import { createClient } from '@connectrpc/connect'
-import { createGrpcTransport } from '@connectrpc/connect-node'
 import { expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { startApi } from '../api.ts'
@@ -86,7 +84,7 @@ test('text that is not JSON, and a request without a key, are refused as before'
 })
 
 test('gRPC: a message that decodes gets the stored response', async () => {
-  const client = createClient(EmailService, createGrpcTransport({ baseUrl: api.url }))
+  const client = api.grpc(EmailService)
   const options = { headers: { authorization: `Bearer ${api.keys.live}`, 'idempotency-key': 'grpc' } }
   const first = await client.send({ ...MAIL, to: [MAIL.to] }, options)
   for (const other of [{}, { ...MAIL, to: [MAIL.to], subject: 'a\0b' }])

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { create } from '@bufbuild/protobuf'
-import { createClient, createContextValues, createHandlerContext } from '@connectrpc/connect'
-import { createGrpcTransport } from '@connectrpc/connect-node'
+import { createContextValues, createHandlerContext } from '@connectrpc/connect'
 import { beforeEach, expect, test } from 'vitest'
 import {
   EmailService,
@@ -351,7 +350,7 @@ test.each(['the header', 'a test key'])('with %s a batch is a dry run of all its
 })
 
 test('over gRPC the response is the same, and a text that cannot be stored is the error of its message too', async () => {
-  const client = createClient(EmailService, createGrpcTransport({ baseUrl: api.url }))
+  const client = api.grpc(EmailService)
   const headers = { authorization: `Bearer ${api.keys.live}`, 'idempotency-key': 'batch-9' }
   const emails = [item(), item({ subject: 'a\0b' }), item({ to: 'mailbox_full@simulator.test' })]
   const first = await keyed('batch-9', { emails })

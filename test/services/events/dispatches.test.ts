@@ -1,5 +1,3 @@
-import { createClient } from '@connectrpc/connect'
-import { createGrpcTransport } from '@connectrpc/connect-node'
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { AttemptOutcome, DispatchKind, DispatchState, EventService } from '../../../gen/verdict/v1/events_pb.ts'
@@ -343,16 +341,15 @@ test('an event that is unknown or belongs to another account, and an invalid id,
 test('gRPC shows the same dispatches', async () => {
   const id = await newEvent()
   await attempt(originalOf(id), 1)
-  const client = createClient(EventService, createGrpcTransport({ baseUrl: api.url }))
-  const options = { headers: { authorization: `Bearer ${api.keys.live}` } }
-  const { dispatchId, replayed, dispatchedAt } = await client.replayEvent({ eventId: id }, options)
+  const client = api.grpc(EventService)
+  const { dispatchId, replayed, dispatchedAt } = await client.replayEvent({ eventId: id })
   expect([replayed, dispatchedAt]).toMatchObject([true, { nanos: expect.any(Number) }])
-  const event = await client.getEvent({ eventId: id }, options)
+  const event = await client.getEvent({ eventId: id })
   expect(event.dispatches).toMatchObject([
     { kind: DispatchKind.ORIGINAL, state: DispatchState.ACKNOWLEDGED, attempts: [{ outcome: AttemptOutcome.ACKED }] },
     { kind: DispatchKind.REPLAY, state: DispatchState.WAITING, dispatchId },
   ])
-  expect((await client.replayMessage({ messageId: event.messageId }, options)).count).toBe(1)
-  const listed = (await client.listEvents({ messageId: event.messageId }, options)).events
+  expect((await client.replayMessage({ messageId: event.messageId })).count).toBe(1)
+  const listed = (await client.listEvents({ messageId: event.messageId })).events
   expect(listed).toMatchObject([{ eventId: id, attempts: 1 }])
 })

@@ -1,7 +1,6 @@
 import { create } from '@bufbuild/protobuf'
 import { TimestampSchema } from '@bufbuild/protobuf/wkt'
-import { ConnectError, createClient } from '@connectrpc/connect'
-import { createGrpcTransport } from '@connectrpc/connect-node'
+import { ConnectError } from '@connectrpc/connect'
 import { expect, test } from 'vitest'
 import { EmailService, ListEmailsRequestSchema } from '../../../gen/verdict/v1/emails_pb.ts'
 import { EventService } from '../../../gen/verdict/v1/events_pb.ts'
@@ -15,7 +14,7 @@ const options: { headers: { authorization: string } } = { headers: { authorizati
 
 const get = (path: string) => api.call('GET', `/api/v1/${path}`)
 const client = <Service extends typeof EmailService | typeof EventService | typeof StatsService>(service: Service) =>
-  createClient(service, createGrpcTransport({ baseUrl: api.url }))
+  api.grpc(service)
 const messageOf = (call: Promise<unknown>) => call.then(String, (error) => ConnectError.from(error).rawMessage)
 
 const TIMED = ['emails', 'events', 'stats']
