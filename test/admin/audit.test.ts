@@ -1,9 +1,9 @@
-import { type Client, ConnectError, createServiceImplSpec } from '@connectrpc/connect'
-import { beforeAll, expect, test } from 'vitest'
+import { ConnectError, createServiceImplSpec } from '@connectrpc/connect'
+import { expect, test } from 'vitest'
 import { ActorKind, AuditService } from '../../gen/verdict/admin/v1/audit_pb.ts'
 import { createKey } from '../../server/access/api-keys.ts'
 import { ACTIONS } from '../../server/access/audit/actions.ts'
-import { type Author, record } from '../../server/access/audit/record-change.ts'
+import { record } from '../../server/access/audit/record-change.ts'
 import { createAuditService } from '../../server/admin/audit.ts'
 import { publicId } from '../../server/db/ids.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
@@ -13,21 +13,16 @@ import { startDashboard } from '../harness/person.ts'
 
 const ENTRIES = 25
 
-let operator: Author
-let log: Client<typeof AuditService>
 const account = await testAccount()
 const service = createServiceImplSpec<typeof AuditService>(AuditService, createAuditService(account))
 const dashboard = await startDashboard({ ...account, services: [service] })
-beforeAll(async () => {
-  log = await logOf(account.accountId)
-  operator = { accountId: account.accountId, actor: { kind: 'operator', name: 'root' } }
-  for (let i = 0; i < ENTRIES; i++) {
-    const action = i % 5 === 0 ? 'domain.delete' : 'domain.create'
-    await record(account.db, { ...operator, action, target: `${i}.test` })
-  }
-})
-
 const logOf = async (accountId: string) => (await dashboard.person({ accountId })).client(AuditService)
+const log = await logOf(account.accountId)
+const operator = { accountId: account.accountId, actor: { kind: 'operator', name: 'root' } } as const
+for (let i = 0; i < ENTRIES; i++) {
+  const action = i % 5 === 0 ? 'domain.delete' : 'domain.create'
+  await record(account.db, { ...operator, action, target: `${i}.test` })
+}
 
 const faultsOf = (call: Promise<unknown>) =>
   call.then(

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { timestampDate, timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
-import { type Client, ConnectError, createServiceImplSpec } from '@connectrpc/connect'
-import { beforeAll, expect, test } from 'vitest'
+import { ConnectError, createServiceImplSpec } from '@connectrpc/connect'
+import { expect, test } from 'vitest'
 import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { Granularity, SendingState } from '../../gen/verdict/v1/stats_pb.ts'
 import { createKey, revokeKey } from '../../server/access/api-keys.ts'
@@ -24,7 +24,6 @@ import { HOSTS } from '../services/api.ts'
 
 const HOUR_MS = 3_600_000
 
-let overview: Client<typeof OverviewService>
 /** The time of the service's clock, where statistics still have hours; undefined for the database's clock. */
 let nowMs: number | undefined = Date.parse('2020-11-18T12:00:00Z')
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
@@ -43,12 +42,10 @@ const dashboard = await startDashboard({
   ...account,
   services: [createServiceImplSpec<typeof OverviewService>(OverviewService, service)],
 })
-beforeAll(async () => {
-  overview = await overviewOf(account.accountId)
-})
 
 const overviewOf = async (accountId: string) =>
   (await dashboard.person({ accountId, role: 'reader' })).client(OverviewService)
+const overview = await overviewOf(account.accountId)
 
 /** A new account, with its overview. */
 async function another() {

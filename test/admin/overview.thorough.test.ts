@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
-import { type Client, createServiceImplSpec } from '@connectrpc/connect'
-import { beforeAll, expect, test } from 'vitest'
+import { createServiceImplSpec } from '@connectrpc/connect'
+import { expect, test } from 'vitest'
 import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { Granularity } from '../../gen/verdict/v1/stats_pb.ts'
 import { createOverviewService } from '../../server/admin/overview.ts'
@@ -17,7 +17,7 @@ import { createBreaker } from '../../server/reputation/breaker.ts'
 import { DAY_ROWS } from '../../server/reputation/counts.ts'
 import { sumDays } from '../../server/reputation/day-statistics.ts'
 import { mergeStatistics } from '../../server/reputation/merge-statistics.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 import { waitForHourOf } from '../harness/periods.ts'
 import { startDashboard } from '../harness/person.ts'
 import { HOSTS } from '../services/api.ts'
@@ -40,25 +40,20 @@ const COUNT_SHARD = `
   insert into hourly_stats (account_id, tenant_id, hour, domain, shard, delivered)
   values ($1, '', date_trunc('day', now(), 'UTC') - interval '40 hours', 'late.test', 1, 5)`
 
-let account: TestAccount
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
-let overview: Client<typeof OverviewService>
-beforeAll(async () => {
-  await waitForHourOf(60_000)
-  account = await testAccount()
-  const { db, clock, accountId } = account
-  const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
-  for (let i = 0; i < DOMAINS; i++) {
-    await createDomain({ db, sealer, clock }, { accountId, name: `domain-${i}.test`, status: 'pending' })
-  }
-  await run(db, COUNT_HOURS, [accountId, STATISTICS_DAYS, DOMAINS])
-  await run(db, 'vacuum analyze hourly_stats')
-  const breaker = createBreaker({ db, limits: DEFAULT_LIMITS })
-  const service = createOverviewService({ ...account, read: readOn(db), breaker, limits: DEFAULT_LIMITS, hosts: HOSTS })
-  const services = [createServiceImplSpec<typeof OverviewService>(OverviewService, service)]
-  dashboard = await startDashboard({ ...account, services })
-  overview = (await dashboard.person({ accountId })).client(OverviewService)
-}, 180_000)
+await waitForHourOf(60_000)
+const account = await testAccount()
+const { db, clock, accountId } = account
+const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
+for (let i = 0; i < DOMAINS; i++) {
+  await createDomain({ db, sealer, clock }, { accountId, name: `domain-${i}.test`, status: 'pending' })
+}
+await run(db, COUNT_HOURS, [accountId, STATISTICS_DAYS, DOMAINS])
+await run(db, 'vacuum analyze hourly_stats')
+const breaker = createBreaker({ db, limits: DEFAULT_LIMITS })
+const service = createOverviewService({ ...account, read: readOn(db), breaker, limits: DEFAULT_LIMITS, hosts: HOSTS })
+const services = [createServiceImplSpec<typeof OverviewService>(OverviewService, service)]
+const dashboard = await startDashboard({ ...account, services })
+const overview = (await dashboard.person({ accountId })).client(OverviewService)
 
 const range = (days: number, granularity: Granularity) => {
   const toMs = Math.floor(account.clock.now())

@@ -2,25 +2,22 @@ import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCli as verdict } from '../../cli/run.ts'
 import { archiveDay } from '../../server/archive/archive-day.ts'
 import { fileOfTable, manifestOf } from '../../server/archive/days.ts'
 import { withArchive } from '../../server/archive/open.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { messages, recipients } from '../../server/db/schema.ts'
-import { type TestAccount, testAccount } from '../harness/account.ts'
+import { testAccount } from '../harness/account.ts'
 
 // `verdict archive`, and what `verdict erase` and `verdict export` do with an archive.
 
 const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
 const today = new Date().toISOString().slice(0, 10)
-let account: TestAccount
 let folder: string
-beforeAll(async () => {
-  account = await testAccount()
-  for (const email of ['ann@example.net', 'bob@example.net']) await storeMessage(email)
-})
+const account = await testAccount()
+for (const email of ['ann@example.net', 'bob@example.net']) await storeMessage(email)
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'verdict-test-archive-'))
   const values = { DATABASE_URL: account.url, ENCRYPTION_KEYS, VERDICT_URL: '', HISTORY_ARCHIVE: folder }

@@ -1,6 +1,6 @@
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, beforeEach, expect, test, vi } from 'vitest'
 import type { CliError, Output } from '../../cli/command.ts'
 import { runCli } from '../../cli/run.ts'
 import { document } from '../http/documented.ts'
@@ -43,15 +43,12 @@ function hostileResponse(method: string, url: string): unknown {
   return schema ? hostile(schema) : { status: FAKE, version: FAKE, region: FAKE, checks: { [FAKE]: FAKE } }
 }
 
-let server: Server
 let respond: (method: string, url: string) => { status: number; body: unknown }
-beforeAll(async () => {
-  server = createServer((request, response) => {
-    const { status, body } = respond(request.method!.toLowerCase(), request.url!)
-    request.resume().on('end', () => response.writeHead(status).end(JSON.stringify(body)))
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+const server = createServer((request, response) => {
+  const { status, body } = respond(request.method!.toLowerCase(), request.url!)
+  request.resume().on('end', () => response.writeHead(status).end(JSON.stringify(body)))
 })
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 afterAll(() => void server.close())
 beforeEach(() => {
   vi.stubEnv('VERDICT_URL', `http://127.0.0.1:${(server.address() as AddressInfo).port}`)

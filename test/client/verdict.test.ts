@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { beforeAll, expect, expectTypeOf, test } from 'vitest'
+import { expect, expectTypeOf, test } from 'vitest'
 import { ROUTES } from '../../client/gen/contract.ts'
 import {
   type BounceReason,
@@ -15,14 +15,11 @@ import { startApi } from '../services/api.ts'
 
 // The client against the real API. retry.test.ts has the faults.
 
-let verdict: Verdict
 const api = await startApi()
-beforeAll(async () => {
-  verdict = client()
-})
 
 const client = (options: Partial<VerdictOptions> = {}) =>
   new Verdict({ url: api.url, apiKey: api.keys.live, ...options })
+const verdict = client()
 
 const MESSAGE = { from: 'hello@example.test', to: 'delivered@simulator.test', subject: 'Hello', text: 'Hi' }
 

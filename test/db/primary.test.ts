@@ -1,15 +1,12 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { Primary, type ServerState } from '../../server/db/primary.ts'
 import { quietFor } from '../harness/waits.ts'
 
 const servers = Array.from({ length: 2 }, () => createServer((socket) => socket.resume()))
-let hosts: { host: string; port: number }[]
-beforeAll(async () => {
-  for (const server of servers) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  hosts = servers.map((server) => ({ host: '127.0.0.1', port: (server.address() as AddressInfo).port }))
-})
+for (const server of servers) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+const hosts = servers.map((server) => ({ host: '127.0.0.1', port: (server.address() as AddressInfo).port }))
 afterAll(() => {
   for (const server of servers) server.close()
 })

@@ -2,22 +2,19 @@ import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, cpSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { temporaryFolder } from '../harness/until-end.ts'
 
 // deploy/pin-images.sh on a copy, with a docker that makes a digest of each name.
 
-let folder: string
-beforeAll(() => {
-  folder = temporaryFolder()
-  for (const path of ['Dockerfile', 'compose.yaml', 'deploy']) cpSync(path, join(folder, path), { recursive: true })
-  writeFileSync(
-    join(folder, 'docker'),
-    `#!/bin/sh\n[ "$*" = "buildx imagetools inspect $4 --format {{.Manifest.Digest}}" ] || exit 9\n` +
-      `echo "sha256:$(printf %s "$4" | sha256sum | cut -c1-64)"\n`,
-  )
-  chmodSync(join(folder, 'docker'), 0o755)
-})
+const folder = temporaryFolder()
+for (const path of ['Dockerfile', 'compose.yaml', 'deploy']) cpSync(path, join(folder, path), { recursive: true })
+writeFileSync(
+  join(folder, 'docker'),
+  `#!/bin/sh\n[ "$*" = "buildx imagetools inspect $4 --format {{.Manifest.Digest}}" ] || exit 9\n` +
+    `echo "sha256:$(printf %s "$4" | sha256sum | cut -c1-64)"\n`,
+)
+chmodSync(join(folder, 'docker'), 0o755)
 
 const pin = () =>
   execFileSync(join(folder, 'deploy/pin-images.sh'), { env: { PATH: `${folder}:${process.env.PATH}` } }).toString()

@@ -1,24 +1,17 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
+import { afterAll, expect, test } from 'vitest'
+import { startProgram, waitForOutput } from '../harness/process.ts'
 import { temporaryFolder } from '../harness/until-end.ts'
 
 // A reader of the reference sends its unchanged examples to a fresh `npm start`.
 
-let dataDir: string
-let program: RunningProcess
-let url: string
-let headers: Record<string, string>
-
-beforeAll(async () => {
-  dataDir = temporaryFolder()
-  program = startProgram(process.execPath, ['dev/start.ts'], { PORT: '0', DATA_DIR: dataDir })
-  await waitForOutput(program, /^ready .*\n/m)
-  url = program.stdout().match(/^ready (.*)$/m)![1]!
-  const { live } = JSON.parse(await readFile(join(dataDir, 'keys.json'), 'utf8'))
-  headers = { authorization: `Bearer ${live}`, 'content-type': 'application/json' }
-}, 120_000)
+const dataDir = temporaryFolder()
+const program = startProgram(process.execPath, ['dev/start.ts'], { PORT: '0', DATA_DIR: dataDir })
+await waitForOutput(program, /^ready .*\n/m)
+const url = program.stdout().match(/^ready (.*)$/m)![1]!
+const { live } = JSON.parse(await readFile(join(dataDir, 'keys.json'), 'utf8'))
+const headers = { authorization: `Bearer ${live}`, 'content-type': 'application/json' }
 
 afterAll(() => program?.kill())
 

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, randomBytes } from 'node:crypto'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { DatabaseClock } from '../../server/db/clock.ts'
 import { connect, type Database } from '../../server/db/connect.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
@@ -18,13 +18,10 @@ let mine: TestAccount
 let db: Database
 let clock: DatabaseClock
 let accountId: string
-let otherId: string
 
-beforeAll(async () => {
-  mine = await testAccount()
-  ;({ db, clock, accountId } = mine)
-  otherId = (await createAccount(db, clock, 'Other')).id
-})
+mine = await testAccount()
+;({ db, clock, accountId } = mine)
+const otherId = (await createAccount(db, clock, 'Other')).id
 
 const add = (name: string, status: 'pending' | 'verified', account = accountId) =>
   createDomain({ db, sealer, clock }, { accountId: account, name, status })

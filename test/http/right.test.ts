@@ -1,34 +1,31 @@
 import { createClient } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
-import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { fail, reasonOf } from '../../server/errors.ts'
 import { untilEnd } from '../harness/until-end.ts'
-import { CALLER, type Gateway, KEY, startGateway } from './gateway.ts'
+import { CALLER, KEY, startGateway } from './gateway.ts'
 import { MAIL, send } from './requests.ts'
 
 // The right of a call is checked again when its body has arrived. Here the gate says how long it may take.
 
-let gateway: Gateway
 let trustedMs: number
 let checks: number
 let lost: boolean
-beforeAll(async () => {
-  gateway = untilEnd(
-    await startGateway({
-      async gate({ giveRight }) {
-        giveRight!({
-          trustedMs,
-          async check() {
-            checks++
-            if (lost) throw fail('invalid_api_key', 'It was revoked.')
-          },
-        })
-        return CALLER
-      },
-    }),
-  )
-})
+const gateway = untilEnd(
+  await startGateway({
+    async gate({ giveRight }) {
+      giveRight!({
+        trustedMs,
+        async check() {
+          checks++
+          if (lost) throw fail('invalid_api_key', 'It was revoked.')
+        },
+      })
+      return CALLER
+    },
+  }),
+)
 beforeEach(() => {
   checks = 0
   lost = false

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { timestampMs } from '@bufbuild/protobuf/wkt'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { SuppressionReason, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { databaseTime } from '../../server/db/clock.ts'
 import { createSealer } from '../../server/db/encryption.ts'
@@ -11,14 +11,10 @@ import { makeErasureKey } from '../../server/reputation/erasure-key.ts'
 import { createSuppressionLookup } from '../../server/reputation/suppression.ts'
 import { testDatabase } from '../harness/postgres.ts'
 
-let lookUp: ReturnType<typeof createSuppressionLookup>
-
 const database = await testDatabase()
-beforeAll(async () => {
-  lookUp = createSuppressionLookup(database.db, sealer)
-})
 
 const sealer = createSealer([{ id: 'k1', key: randomBytes(32) }])
+const lookUp = createSuppressionLookup(database.db, sealer)
 const account = newId(Date.now())
 const stranger = newId(Date.now())
 

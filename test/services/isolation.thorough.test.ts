@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { type DescMethodUnary, type DescService, fromJson, type JsonObject, toJson } from '@bufbuild/protobuf'
 import { type Client, ConnectError, createClient } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { listAccounts } from '../../server/directory/accounts.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { bindingsOf } from '../../server/http/rest/bindings.ts'
@@ -23,21 +23,18 @@ const PROBES = probesOf(
   () => endpointId,
 )
 
-let methods: Map<string, DescMethodUnary>
 const clients = new Map<DescService, Client<DescService>>()
 const api = await startApi()
-beforeAll(async () => {
-  const { db, sealer, clock } = api.world
-  const stranger = (await listAccounts(db)).find(({ name }) => name === 'Stranger')
-  await createDomain(
-    { db, sealer, clock },
-    { accountId: stranger!.id, name: 'stranger.test', status: 'verified', warmsUp: false },
-  )
-  methods = await methodsByOperation()
-  const transport = createGrpcTransport({ baseUrl: api.url })
-  for (const { parent } of methods.values()) clients.set(parent, createClient(parent, transport))
-  await fillOtherAccount()
-})
+const { db, sealer, clock } = api.world
+const stranger = (await listAccounts(db)).find(({ name }) => name === 'Stranger')
+await createDomain(
+  { db, sealer, clock },
+  { accountId: stranger!.id, name: 'stranger.test', status: 'verified', warmsUp: false },
+)
+const methods = await methodsByOperation()
+const transport = createGrpcTransport({ baseUrl: api.url })
+for (const { parent } of methods.values()) clients.set(parent, createClient(parent, transport))
+await fillOtherAccount()
 
 /** Creates everything that the probes ask for. */
 async function fillOtherAccount(): Promise<void> {

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { newId, publicId } from '../../server/db/ids.ts'
-import type { Group, Workflows } from '../../server/webhooks/queue/workflows.ts'
+import type { Group } from '../../server/webhooks/queue/workflows.ts'
 import { createWorkflows } from '../../workflows/client.ts'
 import { CALL_MS, lazyConnection } from '../../workflows/connection.ts'
 import { MAX_GROUP } from '../../workflows/worker-limits.ts'
@@ -15,13 +15,9 @@ import { temporalAt, until } from './world.ts'
 const CALL_AT_MOST_MS = CALL_MS + 2_000
 
 let temporal: TestTemporal
-let connection: ReturnType<typeof lazyConnection>
-let workflows: Workflows
-beforeAll(async () => {
-  temporal = await startTemporal()
-  connection = untilEnd(lazyConnection(temporalAt(temporal.address)))
-  workflows = createWorkflows({ connection, namespace: 'default', scheduleMs: [0, 60_000] })
-})
+temporal = await startTemporal()
+const connection = untilEnd(lazyConnection(temporalAt(temporal.address)))
+const workflows = createWorkflows({ connection, namespace: 'default', scheduleMs: [0, 60_000] })
 afterAll(() => temporal?.stop())
 
 function newGroup(size = 1, kind: Group['kind'] = 'original'): Group {

@@ -2,7 +2,7 @@ import { createSecureServer, type ServerHttp2Stream } from 'node:http2'
 import { connect } from 'node:net'
 import { createServer, type TLSSocket } from 'node:tls'
 import { NativeConnection } from '@temporalio/worker'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import type { TemporalConfig } from '../../server/config/config.ts'
 import { connectionOptions, lazyConnection } from '../../workflows/connection.ts'
 import { AUTHORITY, CERTIFICATE, WEAK_CERTIFICATE } from '../harness/certificates.ts'
@@ -12,7 +12,6 @@ import { quiet, until } from './world.ts'
 // Temporal as in production: behind TLS that requires a client certificate.
 
 let temporal: TestTemporal
-let config: TemporalConfig
 /** The server name and the client certificate of each connection. */
 const certificates: string[] = []
 const server = createServer({
@@ -22,24 +21,22 @@ const server = createServer({
   rejectUnauthorized: true,
   ALPNProtocols: ['h2'],
 })
-beforeAll(async () => {
-  quiet()
-  temporal = await startTemporal()
-  server.on('secureConnection', (socket: TLSSocket) => {
-    certificates.push(`${socket.servername} ${socket.getPeerCertificate().subject.CN}`)
-    const behind = connect(temporal.port, '127.0.0.1')
-    socket.pipe(behind).pipe(socket)
-    for (const end of [socket, behind]) end.on('error', () => {})
-  })
-  server.on('tlsClientError', () => {})
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  config = {
-    address: `127.0.0.1:${(server.address() as { port: number }).port}`,
-    namespace: 'default',
-    apiKey: 'a-key',
-    tls: { ca: AUTHORITY, client: CERTIFICATE, serverName: 'mx1.example.test' },
-  }
+quiet()
+temporal = await startTemporal()
+server.on('secureConnection', (socket: TLSSocket) => {
+  certificates.push(`${socket.servername} ${socket.getPeerCertificate().subject.CN}`)
+  const behind = connect(temporal.port, '127.0.0.1')
+  socket.pipe(behind).pipe(socket)
+  for (const end of [socket, behind]) end.on('error', () => {})
 })
+server.on('tlsClientError', () => {})
+await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+const config = {
+  address: `127.0.0.1:${(server.address() as { port: number }).port}`,
+  namespace: 'default',
+  apiKey: 'a-key',
+  tls: { ca: AUTHORITY, client: CERTIFICATE, serverName: 'mx1.example.test' },
+}
 afterAll(async () => {
   server.close()
   await temporal?.stop()

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { beforeAll, beforeEach, expect, inject, test } from 'vitest'
+import { beforeEach, expect, inject, test } from 'vitest'
 import { newId, publicId } from '../../server/db/ids.ts'
 import type { ReplayStep } from '../../server/webhooks/replays/range-replays.ts'
 import { createWorkflows } from '../../workflows/client.ts'
@@ -9,30 +9,27 @@ import { createUiLinks } from '../../workflows/ui-links.ts'
 import { startTemporal } from '../harness/temporal.ts'
 import { untilEnd } from '../harness/until-end.ts'
 import { takes } from '../harness/waits.ts'
-import { createWorkflowWorld, until, type World } from './world.ts'
+import { createWorkflowWorld, until } from './world.ts'
 
 // The workflow of a replay of many events, on a real Temporal. Each test decides what the steps return.
 
-let world: World
 let step: (n: number) => ReplayStep | Promise<ReplayStep>
 let steps = 0
 /** When each step began and ended, and how long the next one was to wait. */
 let times: { beganMs: number; endedMs: number; waitMs: number }[] = []
 let cancelled: string[] = []
 const temporal = untilEnd(await startTemporal())
-beforeAll(async () => {
-  world = untilEnd(
-    await createWorkflowWorld(temporal.address, inject('workflowBundle'), {
-      async dispatchNext() {
-        const beganMs = performance.now()
-        const made = await step(++steps)
-        times.push({ beganMs, endedMs: performance.now(), waitMs: made.waitMs })
-        return cancelled.length > 0 ? { ...made, state: 'cancelled' } : made
-      },
-      cancel: async (id) => void cancelled.push(id),
-    }),
-  )
-})
+const world = untilEnd(
+  await createWorkflowWorld(temporal.address, inject('workflowBundle'), {
+    async dispatchNext() {
+      const beganMs = performance.now()
+      const made = await step(++steps)
+      times.push({ beganMs, endedMs: performance.now(), waitMs: made.waitMs })
+      return cancelled.length > 0 ? { ...made, state: 'cancelled' } : made
+    },
+    cancel: async (id) => void cancelled.push(id),
+  }),
+)
 beforeEach(() => {
   steps = 0
   times = []

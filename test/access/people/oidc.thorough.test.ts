@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createServiceImplSpec } from '@connectrpc/connect'
-import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { InvitationService, PeopleService } from '../../../gen/verdict/admin/v1/people_pb.ts'
 import { PersonService, SignInService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import type { Role } from '../../../server/access/people/access.ts'
@@ -27,37 +27,34 @@ const PUBLIC_URL = 'http://127.0.0.2:9'
 
 let account: TestAccount
 let provider: OidcProvider
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
 let count = 0
 
-beforeAll(async () => {
-  ;[account, provider] = await Promise.all([
-    testAccount(),
-    startOidcProvider(() => `${PUBLIC_URL}/dashboard/oidc`).then(untilEnd),
-  ])
-  const { db, clock } = account
-  const issuer = { url: provider.config.issuer, host: new URL(provider.config.issuer).host }
-  const about = { version: 'test', region: 'eu' }
-  const parts = { db, clock, about, publicUrl: () => PUBLIC_URL, issuer }
-  const sealer = createSealer([{ id: 'test', key: randomBytes(32) }])
-  dashboard = await startDashboard({
-    sealer,
-    db,
-    clock,
-    publicUrl: PUBLIC_URL,
-    oidc: provider.config,
-    services: [
-      createServiceImplSpec<typeof PersonService>(PersonService, createPersonService(parts)),
-      createServiceImplSpec<typeof PeopleService>(PeopleService, createPeopleService(parts)),
-    ],
-    openServices: (people) => [
-      createServiceImplSpec<typeof InvitationService>(
-        InvitationService,
-        createInvitationService({ ...parts, ...people }),
-      ),
-      createServiceImplSpec<typeof SignInService>(SignInService, createSignInService({ ...parts, ...people, sealer })),
-    ],
-  })
+;[account, provider] = await Promise.all([
+  testAccount(),
+  startOidcProvider(() => `${PUBLIC_URL}/dashboard/oidc`).then(untilEnd),
+])
+const { db, clock } = account
+const issuer = { url: provider.config.issuer, host: new URL(provider.config.issuer).host }
+const about = { version: 'test', region: 'eu' }
+const parts = { db, clock, about, publicUrl: () => PUBLIC_URL, issuer }
+const sealer = createSealer([{ id: 'test', key: randomBytes(32) }])
+const dashboard = await startDashboard({
+  sealer,
+  db,
+  clock,
+  publicUrl: PUBLIC_URL,
+  oidc: provider.config,
+  services: [
+    createServiceImplSpec<typeof PersonService>(PersonService, createPersonService(parts)),
+    createServiceImplSpec<typeof PeopleService>(PeopleService, createPeopleService(parts)),
+  ],
+  openServices: (people) => [
+    createServiceImplSpec<typeof InvitationService>(
+      InvitationService,
+      createInvitationService({ ...parts, ...people }),
+    ),
+    createServiceImplSpec<typeof SignInService>(SignInService, createSignInService({ ...parts, ...people, sealer })),
+  ],
 })
 beforeEach(() => {
   provider.isUp = true

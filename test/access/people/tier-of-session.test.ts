@@ -1,6 +1,6 @@
 import { createClient, createServiceImplSpec } from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { LimitsService } from '../../../gen/verdict/v1/limits_pb.ts'
 import { createKey } from '../../../server/access/api-keys.ts'
@@ -19,25 +19,22 @@ const LIMITS = {
   defaultTier: 'small',
 }
 
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
 let sends = 0
 
 const world = await testAccount()
-beforeAll(async () => {
-  const { db, clock } = world
-  const send = async () => {
-    sends++
-    return {}
-  }
-  dashboard = await startDashboard({
-    db,
-    clock,
-    limits: LIMITS,
-    publicServices: [
-      createServiceImplSpec<typeof EmailService>(EmailService, { send, validate: send, sendBatch: send }),
-      createServiceImplSpec<typeof LimitsService>(LimitsService, createLimitsService({ db, limits: LIMITS })),
-    ],
-  })
+const { db, clock } = world
+const send = async () => {
+  sends++
+  return {}
+}
+const dashboard = await startDashboard({
+  db,
+  clock,
+  limits: LIMITS,
+  publicServices: [
+    createServiceImplSpec<typeof EmailService>(EmailService, { send, validate: send, sendBatch: send }),
+    createServiceImplSpec<typeof LimitsService>(LimitsService, createLimitsService({ db, limits: LIMITS })),
+  ],
 })
 
 async function newAccount(role: 'reader' | 'member' = 'member') {

@@ -6,29 +6,25 @@ import { Code, ConnectError } from '@connectrpc/connect'
 import { encodeEnvelope } from '@connectrpc/connect/protocol'
 import { errorFromJsonBytes } from '@connectrpc/connect/protocol-connect'
 import { findTrailerError } from '@connectrpc/connect/protocol-grpc'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { EmailService, SendRequestSchema } from '../../../gen/verdict/v1/emails_pb.ts'
 import { reasonOf } from '../../../server/errors.ts'
 import { SINGLE_HEADERS } from '../../../server/http/listener/header-fault.ts'
 import { untilEnd } from '../../harness/until-end.ts'
 import { expectErrorBody } from '../documented.ts'
-import { type Gateway, KEY, startGateway } from '../gateway.ts'
+import { KEY, startGateway } from '../gateway.ts'
 import { MAIL } from '../requests.ts'
 
 const keys: (string | null)[] = []
-let gateway: Gateway
-let session: http2.ClientHttp2Session
-beforeAll(async () => {
-  gateway = untilEnd(
-    await startGateway({
-      async send(_, { requestHeader }) {
-        keys.push(requestHeader.get('idempotency-key'))
-        return {}
-      },
-    }),
-  )
-  session = http2.connect(gateway.url, { strictSingleValueFields: false } as object)
-})
+const gateway = untilEnd(
+  await startGateway({
+    async send(_, { requestHeader }) {
+      keys.push(requestHeader.get('idempotency-key'))
+      return {}
+    },
+  }),
+)
+const session = http2.connect(gateway.url, { strictSingleValueFields: false } as object)
 afterAll(() => session.destroy())
 
 const RPC = `/${EmailService.typeName}/Send`

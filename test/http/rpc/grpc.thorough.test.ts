@@ -6,32 +6,28 @@ import { Code, createClient } from '@connectrpc/connect'
 import { findTrailerError } from '@connectrpc/connect/protocol-grpc'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { EmailService, SendRequestSchema, SendResponseSchema } from '../../../gen/verdict/v1/emails_pb.ts'
 import { reasonOf } from '../../../server/errors.ts'
 import { untilEnd } from '../../harness/until-end.ts'
 import { letArrive } from '../../harness/waits.ts'
-import { type Gateway, KEY, startGateway } from '../gateway.ts'
+import { KEY, startGateway } from '../gateway.ts'
 import { MAIL } from '../requests.ts'
 import { delivered, MESSAGE_ID } from '../resources.ts'
 
 // Unary calls of plain gRPC do not pass through the protocol library.
 
-let gateway: Gateway
-let session: http2.ClientHttp2Session
-beforeAll(async () => {
-  gateway = untilEnd(
-    await startGateway({
-      async send(_, { responseHeader, responseTrailer }) {
-        responseHeader.append('x-own', 'a')
-        responseHeader.append('x-own', 'b')
-        responseTrailer.set('x-own-trailer', 'c')
-        return delivered()
-      },
-    }),
-  )
-  session = http2.connect(gateway.url)
-})
+const gateway = untilEnd(
+  await startGateway({
+    async send(_, { responseHeader, responseTrailer }) {
+      responseHeader.append('x-own', 'a')
+      responseHeader.append('x-own', 'b')
+      responseTrailer.set('x-own-trailer', 'c')
+      return delivered()
+    },
+  }),
+)
+const session = http2.connect(gateway.url)
 afterAll(() => session.destroy())
 
 const PATH = '/verdict.v1.EmailService/Send'

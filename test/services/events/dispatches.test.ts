@@ -1,5 +1,5 @@
 import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { AttemptOutcome, DispatchKind, DispatchState, EventService } from '../../../gen/verdict/v1/events_pb.ts'
 import { createKey } from '../../../server/access/api-keys.ts'
 import { eq, sql } from '../../../server/db/drizzle.ts'
@@ -18,12 +18,9 @@ import { RETENTION_MS, startApi } from '../api.ts'
 // one, as a workflow would.
 
 let receiver: Receiver
-let endpointId: string
 const api = await startApi()
-beforeAll(async () => {
-  receiver = await startReceiver()
-  endpointId = (await api.call('PUT', '/api/v1/webhook', { body: { url: receiver.url } })).json.endpoint_id
-})
+receiver = await startReceiver()
+const endpointId = (await api.call('PUT', '/api/v1/webhook', { body: { url: receiver.url } })).json.endpoint_id
 afterAll(() => receiver.close())
 beforeEach(() => {
   receiver.script = {}

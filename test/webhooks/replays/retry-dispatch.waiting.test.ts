@@ -1,5 +1,5 @@
 import { createServiceImplSpec } from '@connectrpc/connect'
-import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { ReplayService } from '../../../gen/verdict/admin/v1/replays_pb.ts'
 import { createReplayService } from '../../../server/admin/replays.ts'
 import { newId, publicId } from '../../../server/db/ids.ts'
@@ -13,22 +13,19 @@ import { newEvent, openDispatches, storeDispatches, storeEndpoints } from '../ro
 
 // Attempts that do not wait for their time.
 
-let dashboard: Awaited<ReturnType<typeof startDashboard>>
 const retried: string[] = []
 let retryNow: (workflowId: string, dispatchId: string) => Promise<void>
 const person = async (accountId = world.accountId) => (await dashboard.person({ accountId })).client(ReplayService)
 const world = await testAccount()
-beforeAll(async () => {
-  const service = createReplayService({
-    ...world,
-    workflows: { startReplay: async () => {}, retryNow: (...ids) => retryNow(...ids) },
-    workflowLink: async () => ({}),
-    deliveryViews: () => [],
-    report: () => {},
-  })
-  const services = [createServiceImplSpec<typeof ReplayService>(ReplayService, service)]
-  dashboard = await startDashboard({ ...world, services })
+const service = createReplayService({
+  ...world,
+  workflows: { startReplay: async () => {}, retryNow: (...ids) => retryNow(...ids) },
+  workflowLink: async () => ({}),
+  deliveryViews: () => [],
+  report: () => {},
 })
+const services = [createServiceImplSpec<typeof ReplayService>(ReplayService, service)]
+const dashboard = await startDashboard({ ...world, services })
 beforeEach(() => {
   retried.length = 0
   retryNow = async (workflowId, id) => void retried.push(`${workflowId} ${id}`)
