@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { runCli as verdict } from '../../cli/run.ts'
@@ -10,6 +9,7 @@ import { withArchive } from '../../server/archive/open.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { messages, recipients } from '../../server/db/schema.ts'
 import { testAccount } from '../harness/account.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 
 // `verdict archive`, and what `verdict erase` and `verdict export` do with an archive.
 
@@ -19,7 +19,7 @@ let folder: string
 const account = await testAccount()
 for (const email of ['ann@example.net', 'bob@example.net']) await storeMessage(email)
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'verdict-test-archive-'))
+  folder = temporaryFolder()
   const values = { DATABASE_URL: account.url, ENCRYPTION_KEYS, VERDICT_URL: '', HISTORY_ARCHIVE: folder }
   for (const [name, value] of Object.entries(values)) vi.stubEnv(name, value)
   await withArchive({ folder }, (parts) => archiveDay({ db: account.db, ...parts }, today))

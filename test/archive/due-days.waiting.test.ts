@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { checkFile } from '../../server/archive/archive-day.ts'
@@ -14,6 +13,7 @@ import { HISTORY } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { waitForDayOf } from '../harness/periods.ts'
 import { testDatabase } from '../harness/postgres.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 
 const DAY_MS = 86_400_000
 
@@ -25,8 +25,7 @@ beforeAll(async () => {
   for (const age of [88, 89, 90, 91, 96, 97, 98]) await makeDay(age)
 })
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'verdict-test-archive-'))
-  return () => rm(folder, { recursive: true })
+  folder = temporaryFolder()
 })
 
 const day = (age: number) => new Date(todayMs - age * DAY_MS).toISOString().slice(0, 10)

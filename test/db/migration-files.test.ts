@@ -1,9 +1,9 @@
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { compareReleases, knownMigrations, oldestReleaseOf } from '../../server/db/applied-migrations.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 import { CONTRACTIONS, PREVIOUS_RELEASE, unpackPreviousFiles } from '../releases.ts'
 
 const FOLDER = 'server/db/migrations'
@@ -60,13 +60,9 @@ test('a migration that takes something away names the previous release or a late
 
 // A database is known by the hashes of its migrations: an edited one would make those of all users unknown.
 test('no migration that is released has changed', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'verdict-migrations-'))
-  try {
-    unpackPreviousFiles(folder, [FOLDER])
-    const released = filesOf(join(folder, FOLDER))
-    expect(released.at(-1)!.tag).toBe(PREVIOUS_RELEASE.lastMigration)
-    expect(filesOf(FOLDER).slice(0, released.length)).toEqual(released)
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  const folder = temporaryFolder()
+  unpackPreviousFiles(folder, [FOLDER])
+  const released = filesOf(join(folder, FOLDER))
+  expect(released.at(-1)!.tag).toBe(PREVIOUS_RELEASE.lastMigration)
+  expect(filesOf(FOLDER).slice(0, released.length)).toEqual(released)
 })

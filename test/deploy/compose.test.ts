@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { snippets } from '../docs/snippets.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 import { COMMANDS, configOf, imageEnvironment, isFixed, read, stopMs, VERSION } from './environment.ts'
 
 interface Service {
@@ -141,14 +141,10 @@ test('each file that the guide turns on joins those before it', () => {
     const [written] = /^ *cat > \.env [\s\S]*?\n *END\n/m.exec(text) ?? []
     return [...(written ? [written.replace(/^ +/gm, '')] : []), ...(text.match(/^.* \.env$/gm) ?? [])]
   })
-  const folder = mkdtempSync(join(tmpdir(), 'compose-'))
-  try {
-    execFileSync('sh', ['-ec', commands.join('\n')], { cwd: folder })
-    const lists = readFileSync(join(folder, '.env'), 'utf8').match(/(?<=^COMPOSE_FILE=).*$/gm)
-    const files = ['compose.yaml', 'deploy/compose/three-machines.yaml', 'deploy/compose/smtp.yaml']
-    expect(lists).toEqual([files.join(':')])
-    for (const file of files) expect(existsSync(file)).toBe(true)
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  const folder = temporaryFolder()
+  execFileSync('sh', ['-ec', commands.join('\n')], { cwd: folder })
+  const lists = readFileSync(join(folder, '.env'), 'utf8').match(/(?<=^COMPOSE_FILE=).*$/gm)
+  const files = ['compose.yaml', 'deploy/compose/three-machines.yaml', 'deploy/compose/smtp.yaml']
+  expect(lists).toEqual([files.join(':')])
+  for (const file of files) expect(existsSync(file)).toBe(true)
 })

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, globSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { DEFINITIONS } from '../../server/telemetry/metrics.ts'
 import { snippets } from '../docs/snippets.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 import { onlyStep, readDockerfile } from './dockerfile.ts'
 import { COMMANDS, configOf, imageEnvironment, isFixed, read, stopMs, VERSION } from './environment.ts'
 import { environmentFile } from './units.ts'
@@ -64,7 +64,7 @@ test.each([
   ['with warnings', 4, 0],
   ['when a check fails', 1, 1],
 ])('the check before the migrations %s: exit code %i becomes %i', (_, code, status) => {
-  const folder = mkdtempSync(join(tmpdir(), 'verdict-check-'))
+  const folder = temporaryFolder()
   writeFileSync(join(folder, 'verdict'), `#!/bin/sh\n[ "$*" = "upgrade check" ] || exit 9\nexit ${code}\n`)
   chmodSync(join(folder, 'verdict'), 0o755)
   const [program, ...args] = of('Job', 'verdict-migrate').spec.template.spec.initContainers[0].command

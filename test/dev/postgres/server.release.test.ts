@@ -1,24 +1,22 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { appendFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { appendFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import postgres from 'postgres'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { startPostgres } from '../../../dev/postgres/server.ts'
 import { Problem } from '../../../dev/problem.ts'
 import { endWithUs } from '../../harness/end-with-us.ts'
 import { makeFilesSlow } from '../../harness/slow-files.ts'
+import { temporaryFolder } from '../../harness/until-end.ts'
 import { outlast } from '../../harness/waits.ts'
 
 let dataDir: string
 
 beforeEach(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'verdict-test-'))
+  dataDir = temporaryFolder()
 })
-
-afterEach(() => rm(dataDir, { recursive: true, force: true }))
 
 test('committed data is there after a stop and a new start', async () => {
   const first = await startPostgres({ dataDir })
@@ -130,7 +128,7 @@ test('a cluster of another major version is refused, and the message says what t
 })
 
 test('two servers on different folders start at the same time', async () => {
-  const other = await mkdtemp(join(tmpdir(), 'verdict-test-'))
+  const other = temporaryFolder()
   const servers = await Promise.all([dataDir, other].map((dataDir) => startPostgres({ dataDir, temporary: true })))
   for (const { url } of servers) expect(await query(url, 'select 1 as one')).toEqual([{ one: 1 }])
   await Promise.all(servers.map((server) => server.stop()))

@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer, type Server } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { SERVER_VERSION, TEMPORAL_VERSION } from '../../../dev/temporal/version.ts'
 import { type RunningProcess, startProgram } from '../../harness/process.ts'
+import { temporaryFolder } from '../../harness/until-end.ts'
 
 // `node dev/temporal/install.ts` with shell scripts in place of the programs on PATH.
 
@@ -27,11 +27,9 @@ let folder: string
 let cache: string
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'verdict-temporal-'))
+  folder = temporaryFolder()
   cache = join(folder, 'cache/verdict')
 })
-
-afterEach(() => rm(folder, { recursive: true, force: true }))
 
 /** Starts the installation with these scripts on PATH. Without them, both programs on PATH are too old. */
 async function install(

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { pino } from 'pino'
@@ -103,7 +102,7 @@ test('the log names the pattern of a path: the path itself may hold an id of a m
 })
 
 test('a server without a build says which command builds the dashboard, and serves a later build', async () => {
-  const empty = await mkdtemp(join(tmpdir(), 'verdict-pages-'))
+  const empty = temporaryFolder()
   const server = serve(empty)
   const { statusCode, body } = await server.inject('/dashboard')
   expect(statusCode).toBe(503)

@@ -1,18 +1,17 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, expect, test } from 'vitest'
 import { RECEIVER_AUTHORITY } from '../../harness/certificates.ts'
-import { ends, newReceiver, undo } from './posting.ts'
+import { temporaryFolder } from '../../harness/until-end.ts'
+import { newReceiver, undo } from './posting.ts'
 
 afterEach(undo)
 
 test('authorities of NODE_EXTRA_CA_CERTS are trusted', async () => {
   const receiver = await newReceiver({ tls: true })
-  const dir = await mkdtemp(join(tmpdir(), 'verdict-ca-'))
-  ends.push(() => rm(dir, { recursive: true }))
+  const dir = temporaryFolder()
   await writeFile(join(dir, 'ca.pem'), RECEIVER_AUTHORITY)
   const program = `
     import { createPost } from ${JSON.stringify(new URL('../../../server/webhooks/post/post.ts', import.meta.url).href)}
