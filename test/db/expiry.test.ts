@@ -1,10 +1,19 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import type { SQL } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { sql } from '../../server/db/drizzle.ts'
 import { removeExpired } from '../../server/db/expiry.ts'
 import { newId } from '../../server/db/ids.ts'
 import { auditEntries, invitations, people, sessions, verifications } from '../../server/db/people-schema.ts'
-import { accounts, apiKeys, breakers, domains, refusals, suppressions } from '../../server/db/schema.ts'
+import {
+  accounts,
+  apiKeys,
+  breakers,
+  domains,
+  idempotencyKeys,
+  refusals,
+  suppressions,
+} from '../../server/db/schema.ts'
 import { testDatabase } from '../harness/postgres.ts'
 
 const database = await testDatabase()
@@ -92,4 +101,16 @@ test('keys and breakers that decide nothing any more are removed, and entries of
   expect((await db.select().from(apiKeys)).map(({ name }) => name).sort()).toEqual(['revoked', 'valid'])
   expect((await db.select().from(breakers)).map(({ domain }) => domain).sort()).toEqual(['kept.test', 'two.test'])
   expect((await db.select().from(auditEntries)).map(({ target }) => target)).toEqual(['1000'])
+})
+
+test("expired keys are removed by the database's clock, however many, and no others", async () => {
+  const { db } = database
+  const key = (name: string, expiresAt: SQL) => {
+    const ids = { accountId: randomUUID(), messageId: randomUUID() }
+    return { ...ids, scope: 'send/live', key: name, requestHash: Buffer.of(0), expiresAt }
+  }
+  const expired = Array.from({ length: 4_500 }, (_, n) => key(String(n), past))
+  await db.insert(idempotencyKeys).values([...expired, key('kept', soon)])
+  await removeExpired(db)
+  expect((await db.select().from(idempotencyKeys)).map((row) => row.key)).toEqual(['kept'])
 })

@@ -317,3 +317,8 @@ test('when the suppression look-up fails, nothing is sent: 500', async () => {
   expect(error.message).toContain('gone')
   expect(world.exchanger.sessions).toHaveLength(0)
 })
+
+test('200 concurrent sends are counted 200 times', async () => {
+  await Promise.all(Array.from({ length: 200 }, (_, i) => send({ to: [`a${i}@example.net`] })))
+  expect(await counts()).toMatchObject({ delivered: 200, latencies: 200 })
+})

@@ -447,3 +447,14 @@ test('an identifier that is none of an import is refused, and those of other acc
   expect(await undo(newImport())).toMatchObject({ status: 404 })
   expect(await listed('email=mine@foreign.example')).toHaveLength(1)
 })
+
+test('concurrent calls that add and remove an address never fail', async () => {
+  const calls = Array.from({ length: 40 }, (_, i) =>
+    i % 2 ? remove('busy@race.example') : add({ email: 'busy@race.example' }),
+  )
+  for (const { status, json } of await Promise.all(calls)) {
+    expect(status === 404 || (status === 200 && (json.email === 'busy@race.example' || json.email === undefined))).toBe(
+      true,
+    )
+  }
+})
