@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { run } from '../server/db/statement.ts'
 import { testAccount } from './harness/account.ts'
 
@@ -13,7 +13,6 @@ setFlagsFromString('--expose-gc')
 const collect: (options?: { type: 'minor' }) => void = runInNewContext('gc')
 
 const account = await testAccount()
-afterAll(() => account.drop())
 
 const oldBytes = () =>
   getHeapSpaceStatistics()
