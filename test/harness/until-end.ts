@@ -37,10 +37,15 @@ export async function listenUntilEnd(server: Server): Promise<number> {
  * side by side calls this. What was started last ends first.
  */
 export function atEnd(end: () => unknown): void {
+  const test: RunnerTestCase | undefined = TestRunner.getCurrentTest()
+  if (test && !test.concurrent) onTestFinished(async () => void (await end()))
+  else atEndOfFile(end)
+}
+
+/** Calls `end` with the file, also when a test calls this: later tests use what it has started. */
+export function atEndOfFile(end: () => unknown): void {
   const awaited = async () => void (await end())
   const { file } = TestRunner.getCurrentSuite()
-  const test: RunnerTestCase | undefined = TestRunner.getCurrentTest()
-  if (test && !test.concurrent) onTestFinished(awaited)
-  else if (file?.collectDuration === undefined) afterAll(awaited)
+  if (file?.collectDuration === undefined) afterAll(awaited)
   else TestRunner.getSuiteHooks(file).afterAll.push(awaited)
 }

@@ -4,7 +4,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { atEnd } from '../harness/until-end.ts'
+import { atEndOfFile } from '../harness/until-end.ts'
 import { pauseFor } from '../harness/waits.ts'
 
 export interface Daemon {
@@ -29,7 +29,7 @@ exit "$status"`
 
 /**
  * Starts a server in the foreground. Resolves when it accepts connections on `port`, and throws with its output when it
- * does not. It stops with its test or file.
+ * does not. It stops with its file.
  */
 export async function startDaemon(
   command: string[],
@@ -56,7 +56,7 @@ export async function startDaemon(
     await stop()
     throw new Error(`${command.join(' ')} did not start on ${address}:${port}\n${log}`)
   }
-  atEnd(stop)
+  atEndOfFile(stop)
   return { log: () => log, stop }
 }
 
@@ -71,13 +71,13 @@ async function accepts(address: string, port: number): Promise<boolean> {
 }
 
 /**
- * Creates a folder that other users may enter, because each server runs as a separate user. It is removed with its test
- * or file.
+ * Creates a folder that other users may enter, because each server runs as a separate user. It is removed with its
+ * file.
  */
 export async function openFolder(name: string): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), `verdict-${name}-`))
   await chmod(path, 0o755)
-  atEnd(() => rm(path, { recursive: true, force: true }))
+  atEndOfFile(() => rm(path, { recursive: true, force: true }))
   return path
 }
 

@@ -1,6 +1,6 @@
 import { Resolver } from 'node:dns/promises'
 import { authenticate } from 'mailauth'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { domains } from '../../server/db/schema.ts'
 import { eventually } from './daemon.ts'
@@ -28,7 +28,6 @@ beforeAll(async () => {
     env: { SMTP_SOURCE_ADDRESSES: '127.0.0.1' },
   })
 })
-afterAll(() => authoritativeServer?.stop())
 
 // biome-ignore lint/suspicious/noExplicitAny: the JSON of a REST response, as a client reads it.
 type Json = any

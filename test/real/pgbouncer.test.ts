@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { ReplayService, ReplayState } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { encryptionKeys } from '../../server/config/values.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
@@ -16,6 +16,7 @@ import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { startProgram, waitForOutput } from '../harness/process.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startTemporal } from '../harness/temporal.ts'
+import { atEnd, untilEnd } from '../harness/until-end.ts'
 import { until } from '../workflows/world.ts'
 import { type PgBouncer, startPgBouncer } from './pgbouncer.ts'
 import { type Account, type Product, SENDER_DOMAIN, startProduct } from './product.ts'
@@ -33,17 +34,15 @@ let receiver: Receiver
 let env: Record<string, string>
 let account: Awaited<ReturnType<typeof openAccount>>
 let products: Product[]
-/** Ends what was started, the last first. */
-const ends = new AsyncDisposableStack()
 beforeAll(async () => {
   database = await testDatabase('template1')
   await run(database.db, `create role ${USER} login superuser password 'of-this-test'`)
-  ends.defer(() => run(database.db, `drop owned by ${USER} cascade; drop role ${USER}`) as never)
+  atEnd(() => run(database.db, `drop owned by ${USER} cascade; drop role ${USER}`))
   const ownUrl = new URL(database.url)
   Object.assign(ownUrl, { username: USER, password: 'of-this-test' })
-  bouncer = ends.adopt(await startPgBouncer(ownUrl.href, SESSIONS), ({ stop }) => stop())
-  const temporal = ends.adopt(await startTemporal(), ({ stop }) => stop())
-  receiver = ends.adopt(await startReceiver(), ({ close }) => close())
+  bouncer = untilEnd(await startPgBouncer(ownUrl.href, SESSIONS))
+  const temporal = untilEnd(await startTemporal())
+  receiver = untilEnd(await startReceiver())
   env = {
     DATABASE_URL: `${bouncer.through(ownUrl.href)}?prepare=false`,
     ENCRYPTION_KEYS,
@@ -55,13 +54,11 @@ beforeAll(async () => {
   await Promise.all([applyMigrations(env.DATABASE_URL!), applyMigrations(env.DATABASE_URL!)])
   account = await openAccount(database.db, ENCRYPTION_KEYS, SENDER_DOMAIN)
   products = await Promise.all([1, 2].map(() => startProduct({ key: account.key, env } as Account, {})))
-  for (const { api } of products) ends.defer(() => void api.kill('SIGKILL'))
+  for (const { api } of products) atEnd(() => api.kill('SIGKILL'))
   const worker = startProgram(process.execPath, ['workflows/worker.ts'], env)
-  ends.defer(() => void worker.kill('SIGKILL'))
+  atEnd(() => worker.kill('SIGKILL'))
   await waitForOutput(worker, /"msg":"ready"/)
 })
-afterAll(() => ends.disposeAsync())
-
 async function call(method: string, path: string, body: object) {
   const headers = { authorization: `Bearer ${account.key}`, 'content-type': 'application/json' }
   const response = await fetch(`${products[0]!.api.url}${path}`, { method, headers, body: JSON.stringify(body) })

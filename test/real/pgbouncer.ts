@@ -52,6 +52,6 @@ max_client_conn = 500
       pooled.host = `127.0.0.1:${port}`
       return pooled.href
     },
-    stop: daemon.stop,
+    stop: () => daemon.stop(),
   }
 }
