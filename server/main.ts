@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createResolver } from '../mail/dns/resolver.ts'
-import { createGuard } from '../net/guard.ts'
+import { createGuard, type Guard } from '../net/guard.ts'
 import { createLookup } from '../net/lookup.ts'
 import packageJson from '../package.json' with { type: 'json' }
 import { createTemporal } from '../workflows/temporal.ts'
 import { prepareFirstPerson } from './access/people/first-person.ts'
-import { createApi } from './api.ts'
+import { type Api, type ApiParts, createApi } from './api.ts'
 import { type Config, reportFaults } from './config/config.ts'
 import { lostKeyFaults } from './config/lost-key-faults.ts'
 import { sourceAddressFaults } from './config/source-addresses.ts'
@@ -21,7 +21,7 @@ import { keepCertificate } from './process/certificate.ts'
 import { domainChecks } from './process/domain-checks.ts'
 import { startNotices } from './process/notices.ts'
 import { openReplicas } from './process/open-replicas.ts'
-import { startOutbound } from './process/outbound.ts'
+import { type Outbound, startOutbound } from './process/outbound.ts'
 import { type Program, runProcess } from './process/program.ts'
 import { releaseMemory } from './process/release-memory.ts'
 import { startSmtpFront } from './process/smtp-front.ts'
@@ -53,48 +53,72 @@ async function checkSourceAddresses({ smtpSourceAddresses }: Config): Promise<vo
 }
 
 async function start(program: Program): Promise<object> {
-  const { config, limits, log, db, clock, metrics, tracing, ends } = program
+  const { config, limits, log, db, metrics, ends } = program
   warnOfPrivateRanges(program)
   const sealer = createSealer(config.encryptionKeys)
   await checkSealedValues(program, sealer)
+  const temporal = await startTemporal(program)
+  const oldestTransaction = watchState(program)
+  const resolver = createWatchedResolver(program)
+  const { webhookAllowSubnets: allowSubnets, webhookProxy: proxy } = config
+  const webhooks = createPost({ allowSubnets, lookup: createLookup(resolver), proxy })
+  ends.defer(() => webhooks.close())
+  await startUpkeep(program)
+  await prepareFirstPerson(program, config.admin)
 
+  const breaker = createBreaker({ db, limits, onChange: (state) => metrics.breakerChanges.add({ state }) })
+  const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
+  const outbound = await startOutbound(program, { sealer, resolver, mayDial, breaker })
+  const { sendHouseMail, firstAttemptsStarted } = outbound
+  const listenerUrl = () => listeners.http.url
+  const publicUrl = () => config.publicUrl ?? listenerUrl()
+  const parts = { sealer, temporal, oldestTransaction, webhooks, breaker, mayDial, outbound, listenerUrl, publicUrl }
+  const api = await startApi(program, parts)
+
+  const listeners = await startListeners(program, sealer, api, firstAttemptsStarted)
+  startNotices(program, { sealer, post: webhooks.post, sendHouseMail, publicUrl })
+  watchCertificates(metrics, listeners.certificates)
+  watchCalls(metrics, api.app, listeners.http.connections)
+  watchReadiness(metrics, api.app.isReady)
+  deferDrain(program, api, listeners)
+  const { http, smtpFront } = listeners
+  log.info({ url: http.url, public_url: config.publicUrl, version: packageJson.version }, 'ready')
+  return { ready: http.url, smtpPort: smtpFront?.smtpPort, lmtpPort: smtpFront?.lmtpPort }
+}
+
+async function startTemporal({ config, tracing, metrics, ends }: Program) {
   const temporal = await createTemporal(config, tracing)
   ends.defer(() => temporal.close())
   watchTemporal(metrics, async () => (await temporal.health()).temporal === 'ok')
+  return temporal
+}
+
+/** Watches what all processes share. Returns the state of the oldest transaction. */
+function watchState({ config, limits, db, metrics }: Program) {
   watchInstallation(metrics, db)
   watchCluster(metrics, db, config.backupFile)
   watchQuotas(metrics, db, limits)
   const oldestTransaction = createTransactionWatch(db)
   watchOldestTransaction(metrics, oldestTransaction)
-  const resolver = createResolver({
-    servers: config.dnsServers,
-    dnssec: config.dnssec === 'trust',
-    onAnswer: createAnswerCounter(metrics),
-  })
+  return oldestTransaction
+}
+
+function createWatchedResolver({ config: { dnsServers: servers, dnssec }, metrics }: Program) {
+  const resolver = createResolver({ servers, dnssec: dnssec === 'trust', onAnswer: createAnswerCounter(metrics) })
   watchResolver(metrics, resolver)
-  const webhooks = createPost({
-    allowSubnets: config.webhookAllowSubnets,
-    lookup: createLookup(resolver),
-    proxy: config.webhookProxy,
-  })
-  ends.defer(() => webhooks.close())
-  await startUpkeep(program)
-  await prepareFirstPerson(program, config.admin)
+  return resolver
+}
 
-  const breaker = createBreaker({
-    db,
-    limits,
-    onChange: (state) => metrics.breakerChanges.add({ state }),
-  })
-  const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
-  const { send, sendHouseMail, inbox, firstAttemptsStarted } = await startOutbound(program, {
-    sealer,
-    resolver,
-    mayDial,
-    breaker,
-  })
+interface RunningParts extends Pick<ApiParts, 'sealer' | 'webhooks' | 'breaker' | 'publicUrl' | 'listenerUrl'> {
+  temporal: Awaited<ReturnType<typeof startTemporal>>
+  oldestTransaction: ReturnType<typeof watchState>
+  mayDial: Guard
+  outbound: Outbound
+}
 
-  const publicUrl = () => config.publicUrl ?? listener.url
+/** Starts what probes the database and its replicas. Returns what readiness shows, and the replicas to read. */
+async function startChecks(program: Program, { temporal, oldestTransaction }: RunningParts) {
+  const { log, db, clock, metrics, ends } = program
   const databaseState = createDatabaseReadiness(db)
   const writes = await keepProbingWrites(db, {
     now: clock.now,
@@ -104,39 +128,37 @@ async function start(program: Program): Promise<object> {
   ends.defer(() => writes.stop())
   watchWrites(metrics, db, writes)
   const replicas = await openReplicas(program)
+  const checks = async () => {
+    const waits = streamsState(oldestTransaction)
+    const [states, health] = await Promise.all([databaseState(), temporal.health()])
+    const waitingMs = db.recording.waitingMs()
+    return {
+      ...states,
+      writes: writes.state(),
+      ...(waitingMs > 0 && { record: `waiting for ${Math.floor(waitingMs / 1_000)} s` }),
+      ...(replicas && { replica: replicas.state() }),
+      ...health,
+      event_streams: await waits,
+    }
+  }
+  return { checks, read: replicas?.read ?? readOn(db) }
+}
+
+async function startApi(program: Program, parts: RunningParts): Promise<Api> {
+  const { config, log, metrics, ends } = program
+  const { temporal, outbound } = parts
   const api = await createApi({
-    db,
-    read: replicas?.read ?? readOn(db),
-    clock,
-    tracing,
-    sealer,
-    log,
-    limits,
+    ...program,
+    ...parts,
+    ...(await startChecks(program, parts)),
+    ...domainChecks(program, parts.mayDial),
     sendBudgetMs: config.sendBudgetMs,
-    send,
-    inbox,
-    breaker,
-    ...domainChecks(program, mayDial),
-    webhooks,
+    send: outbound.send,
+    inbox: outbound.inbox,
     workflows: countWorkflows(temporal.workflows, metrics),
     workflowLink: temporal.workflowLink,
     deliveryViews: temporal.deliveryViews,
     temporalUiUrl: config.temporalUiUrl,
-    checks: async () => {
-      const waits = streamsState(oldestTransaction)
-      const [checks, health] = await Promise.all([databaseState(), temporal.health()])
-      const waitingMs = db.recording.waitingMs()
-      return {
-        ...checks,
-        writes: writes.state(),
-        ...(waitingMs > 0 && { record: `waiting for ${Math.floor(waitingMs / 1_000)} s` }),
-        ...(replicas && { replica: replicas.state() }),
-        ...health,
-        event_streams: await waits,
-      }
-    },
-    publicUrl,
-    listenerUrl: () => listener.url,
     allowedHosts: config.allowedHosts,
     oidc: config.oidc,
     notifyFrom: config.notifyFrom,
@@ -152,40 +174,41 @@ async function start(program: Program): Promise<object> {
     onCount: (admitted) => metrics.countedRequests.add({ result: admitted ? 'admitted' : 'refused' }),
   })
   ends.defer(() => api.idle())
+  return api
+}
 
-  const certificate = config.tls && keepCertificate(program, config.tls)
+async function startListeners(program: Program, sealer: Sealer, { app, smtpDoor }: Api, firstAttempts: Promise<void>) {
+  const { smtpFrontCertificate, tls, host, port, trustProxy } = program.config
+  const certificate = tls && keepCertificate(program, tls)
   const bounces = await startBounces(program, sealer, certificate)
-  const { smtpFrontCertificate } = config
-  const isShared = smtpFrontCertificate === config.tls
+  const isShared = smtpFrontCertificate === tls
   const ownCertificate = smtpFrontCertificate && !isShared ? keepCertificate(program, smtpFrontCertificate) : undefined
-  const smtpFront = await startSmtpFront(program, api.smtpDoor, ownCertificate ?? certificate)
+  const smtpFront = await startSmtpFront(program, smtpDoor, ownCertificate ?? certificate)
   await releaseMemory()
   // On a busy machine the thread loads for longer than an event waits for its first attempt.
-  await firstAttemptsStarted
-  const { host, port, trustProxy } = config
-  const listener = await listen(api.app, { host, port, tls: certificate?.pair, trustProxy })
-  startNotices(program, {
-    sealer,
-    post: webhooks.post,
-    sendHouseMail,
-    publicUrl,
-  })
-  certificate?.onRenewal(listener.showCertificate)
-  watchCertificates(metrics, [certificate, ownCertificate])
-  watchCalls(metrics, api.app, listener.connections)
-  watchReadiness(metrics, api.app.isReady)
+  await firstAttempts
+  const http = await listen(app, { host, port, tls: certificate?.pair, trustProxy })
+  certificate?.onRenewal(http.showCertificate)
+  return { http, smtpFront, bounces, certificates: [certificate, ownCertificate] }
+}
+
+/** A shutdown serves on for a while, and then closes the listeners. */
+function deferDrain(
+  { config, log, ends }: Program,
+  { app }: Api,
+  listeners: Awaited<ReturnType<typeof startListeners>>,
+): void {
+  const { http, smtpFront, bounces } = listeners
   ends.defer(async () => {
     log.info('draining')
     const timeoutMs = config.drainMs
-    await Promise.all([listener.close({ timeoutMs }), smtpFront?.close({ timeoutMs }), bounces?.close()])
+    await Promise.all([http.close({ timeoutMs }), smtpFront?.close({ timeoutMs }), bounces?.close()])
   })
   ends.defer(async () => {
     log.info({ grace_ms: config.drainGraceMs }, 'not ready any more, still serving')
-    api.app.leave()
+    app.leave()
     await sleep(config.drainGraceMs)
   })
-  log.info({ url: listener.url, public_url: config.publicUrl, version: packageJson.version }, 'ready')
-  return { ready: listener.url, smtpPort: smtpFront?.smtpPort, lmtpPort: smtpFront?.lmtpPort }
 }
 
 /** A lost key stops the start: sends and webhooks that need its values would fail one by one. */
