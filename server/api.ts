@@ -38,7 +38,7 @@ import { createEmailService } from './services/emails/emails.ts'
 import { noteParties, noteRefusedCall } from './services/emails/refused-calls.ts'
 import { createEndpointService } from './services/endpoints.ts'
 import { createEventChanges } from './services/events/event-changes.ts'
-import { shownEvents } from './services/events/event-fields.ts'
+import { streamedEvents } from './services/events/event-fields.ts'
 import { createEventService } from './services/events/events.ts'
 import { createLimitsService } from './services/limits.ts'
 import { createReceiptService } from './services/receipts.ts'
@@ -50,7 +50,7 @@ import { createSubmit } from './smtp-front/submit.ts'
 import { createEventReads } from './stream/read-events.ts'
 import { createRightWatch } from './stream/rights.ts'
 import { createStreamLeases } from './stream/stream-leases.ts'
-import { createEventStreams } from './stream/streams.ts'
+import { EventStreams } from './stream/streams.ts'
 import { NO_TRACING } from './telemetry/tracing.ts'
 import type { createPost } from './webhooks/post/post.ts'
 import { createReplay } from './webhooks/replays/replay.ts'
@@ -170,11 +170,11 @@ export async function createApi(parts: ApiParts): Promise<Api> {
 
 /** The event stream: its reader, its places and its rights. */
 function createChanges({ db, clock, sealer, log }: ApiParts) {
-  const streams = createEventStreams({
+  const streams = new EventStreams({
     reads: createEventReads(db, clock),
     clock,
     sealer,
-    show: (accountId, rows) => shownEvents(db, accountId, rows, { withSubjects: false }),
+    show: (accountId, rows) => streamedEvents(db, accountId, rows),
     report: (err) => log.warn({ err }, 'event streams have ended: their reader failed'),
   })
   const leases = createStreamLeases(db, (err) => log.warn({ err }, 'stream leases could not be stored'))

@@ -1,12 +1,11 @@
 import { FairSlots } from '../../net/fair-slots.ts'
-import type { DatabaseClock } from '../db/clock.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { isExpired } from '../db/retention.ts'
 import { fail, failFields } from '../errors.ts'
 import { createEventQueue, type EventQueue } from './event-queue.ts'
 import { BEFORE_ALL, type Cursor, namesEvent, type Position, parsePosition, showPosition } from './position.ts'
-import { type EventReads, type Horizon, PAGE, type ReadEvent } from './read-events.ts'
-import { type Batch, createTail, cursorOfRow, isAfter, PrimaryChanged } from './tail.ts'
+import { type EventReads, type Horizon, PAGE } from './read-events.ts'
+import { type Batch, cursorOfRow, type EventTailParts, isAfter, PrimaryChanged, Tail } from './tail.ts'
 
 /** Where a stream starts, and the server on which its positions are valid. */
 export interface Start {
@@ -15,33 +14,9 @@ export interface Start {
   server: Pick<Position, 'cluster' | 'timeline'>
 }
 
-export interface EventStreams<Shown> {
-  /** Reads `after` of a request. Throws what the contract says about positions that cannot be resumed. */
-  start(accountId: string, after: string | undefined): Promise<Start>
-  /** Reads up to 100 events after a cursor. `isLast`: no more are visible. */
-  readPage(start: Start, after: Cursor): Promise<Batch<Shown> & { isLast: boolean }>
-  /**
-   * Yields the events after the start as they are committed, and undefined when a heartbeat is due: `quietMs` says how
-   * long from now, by default 14 seconds. Throws the signal's reason, and `transient_failure` when the server shuts
-   * down or the database fails over.
-   */
-  follow(start: Start, signal: AbortSignal, quietMs?: () => number): AsyncGenerator<Batch<Shown> | undefined, never>
-  /** A cursor as the caller keeps it. */
-  positionOf(start: Start, cursor: Cursor): string
-  /** For how long an open transaction has held back later events, in milliseconds. */
-  heldMs(): number
-  /** Ends all streams, and refuses further ones. */
-  stop(): void
-}
-
-export interface EventStreamsParts<Shown> {
+export interface EventStreamsParts<Shown> extends EventTailParts<Shown> {
   reads: EventReads
-  clock: DatabaseClock
   sealer: Sealer
-  /** Makes what streams show of events. */
-  show(accountId: string, rows: ReadEvent[]): Promise<Shown[]>
-  /** Called with a failure that has ended streams. */
-  report(error: unknown): void
 }
 
 /** A heartbeat is due every 15 seconds. */
@@ -58,37 +33,52 @@ const expired = (why: string) => fail('event_expired', `after ${why}. ${START_AN
 const refuse = (why: string) => failFields('invalid_payload', [{ field: 'after', message: why }])
 
 /** Streams of events over one reader, and the pages of those that are behind. */
-export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): EventStreams<Shown> {
-  const { reads, clock, sealer, report } = parts
-  const tail = createTail({ reads, clock, show, report })
-  const slots = new FairSlots({ slots: PAGES_AT_ONCE, perAccount: 1 })
-  const stopped = new AbortController()
+export class EventStreams<Shown> {
+  readonly #parts: EventStreamsParts<Shown>
+  readonly #tail: Tail<Shown>
+  readonly #slots = new FairSlots({ slots: PAGES_AT_ONCE, perAccount: 1 })
+  readonly #stopped = new AbortController()
 
-  async function cursorOf(accountId: string, after: string | undefined, now: Horizon): Promise<Cursor> {
-    if (after === undefined) return tail.cursorOf(accountId) ?? (await reads.newest(accountId))
+  constructor(parts: EventStreamsParts<Shown>) {
+    this.#parts = parts
+    this.#tail = new Tail(parts)
+  }
+
+  /** Reads `after` of a request. Throws what the contract says about positions that cannot be resumed. */
+  async start(accountId: string, after: string | undefined): Promise<Start> {
+    if (this.#stopped.signal.aborted) throw stopping()
+    const now = await this.#parts.reads.horizon()
+    if (!now.isKept)
+      throw fail(
+        'transient_failure',
+        'The database was restored, and cannot stream events yet. Try again in a few seconds.',
+      )
+    const { cluster, timeline } = now
+    return { accountId, cursor: await this.#cursorOf(accountId, after, now), server: { cluster, timeline } }
+  }
+
+  async #cursorOf(accountId: string, after: string | undefined, now: Horizon): Promise<Cursor> {
+    const { reads, sealer } = this.#parts
+    if (after === undefined) return this.#tail.cursorOf(accountId) ?? (await reads.newest(accountId))
     if (after === 'begin') return BEFORE_ALL
     const position = parsePosition(sealer, after, accountId)
     if (position === 'unknown_key') throw expired('is a position whose key this service no longer has')
     if (!position)
       throw refuse('is not a position of this account. Send one that you received, whole, or "begin", or leave it out')
-    await check(parts, accountId, position, now)
+    await check(this.#parts, accountId, position, now)
     return { order: position.order, id: position.id }
   }
 
-  async function show(accountId: string, rows: ReadEvent[]): Promise<Batch<Shown>['events']> {
-    const shown = await parts.show(accountId, rows)
-    return rows.map((row, i) => ({ row, shown: shown[i]! }))
-  }
-
-  async function readPage({ accountId, server }: Start, after: Cursor) {
-    const release = await slots.acquire({ accountId, signal: stopped.signal })
+  /** Reads up to 100 events after a cursor. `isLast`: no more are visible. */
+  async readPage({ accountId, server }: Start, after: Cursor): Promise<Batch<Shown> & { isLast: boolean }> {
+    const release = await this.#slots.acquire({ accountId, signal: this.#stopped.signal })
     if (!release) throw stopping()
     try {
-      const rows = await reads.readPage(accountId, after)
+      const rows = await this.#parts.reads.readPage(accountId, after)
       if (rows.some(({ timeline }) => timeline !== server.timeline)) throw failedOver()
       const last = rows.at(-1)
       return {
-        events: rows.length === 0 ? [] : await show(accountId, rows),
+        events: last ? await this.#parts.show(accountId, rows) : [],
         cursor: last ? cursorOfRow(last) : after,
         isLast: rows.length < PAGE,
       }
@@ -97,15 +87,12 @@ export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): Even
     }
   }
 
-  /** The error for the caller of a stream that failed. */
-  function endOf(error: unknown, signal: AbortSignal): unknown {
-    if (signal.aborted) return error
-    if (stopped.signal.aborted) return stopping()
-    if (!(error instanceof PrimaryChanged)) report(error)
-    return failedOver()
-  }
-
-  async function* follow(
+  /**
+   * Yields the events after the start as they are committed, and undefined when a heartbeat is due: `quietMs` says how
+   * long from now, by default 14 seconds. Throws the signal's reason, and `transient_failure` when the server shuts
+   * down or the database fails over.
+   */
+  async *follow(
     start: Start,
     signal: AbortSignal,
     quietMs = () => QUIET_MS,
@@ -116,17 +103,13 @@ export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): Even
       const wake = () => queue.end(signal.reason)
       signal.addEventListener('abort', wake, { once: true })
       let leave: (() => void) | undefined
+      const follower = followerOf(queue, () => leave?.())
       try {
         while (!leave) {
           signal.throwIfAborted()
-          const page = await readPage(start, cursor)
+          const page = await this.readPage(start, cursor)
           cursor = page.cursor
-          if (page.isLast)
-            leave = tail.follow(
-              start.accountId,
-              cursor,
-              followerOf(queue, () => leave?.()),
-            )
+          if (page.isLast) leave = this.#tail.follow(start.accountId, cursor, follower)
           if (page.events.length > 0) yield page
         }
         for (;;) {
@@ -138,7 +121,7 @@ export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): Even
           if (!events || events.length > 0) yield events && { events, cursor }
         }
       } catch (error) {
-        throw endOf(error, signal)
+        throw this.#endOf(error, signal)
       } finally {
         leave?.()
         signal.removeEventListener('abort', wake)
@@ -146,27 +129,29 @@ export function createEventStreams<Shown>(parts: EventStreamsParts<Shown>): Even
     }
   }
 
-  return {
-    async start(accountId, after) {
-      if (stopped.signal.aborted) throw stopping()
-      const now = await reads.horizon()
-      if (!now.isKept)
-        throw fail(
-          'transient_failure',
-          'The database was restored, and cannot stream events yet. Try again in a few seconds.',
-        )
-      const { cluster, timeline } = now
-      return { accountId, cursor: await cursorOf(accountId, after, now), server: { cluster, timeline } }
-    },
-    readPage,
-    follow,
-    positionOf: ({ accountId, server }, cursor) => showPosition(sealer, { ...server, ...cursor }, accountId),
-    heldMs: tail.heldMs,
-    stop() {
-      stopped.abort()
-      slots.close()
-      tail.stop()
-    },
+  /** The error for the caller of a stream that failed. */
+  #endOf(error: unknown, signal: AbortSignal): unknown {
+    if (signal.aborted) return error
+    if (this.#stopped.signal.aborted) return stopping()
+    if (!(error instanceof PrimaryChanged)) this.#parts.report(error)
+    return failedOver()
+  }
+
+  /** A cursor as the caller keeps it. */
+  positionOf({ accountId, server }: Start, cursor: Cursor): string {
+    return showPosition(this.#parts.sealer, { ...server, ...cursor }, accountId)
+  }
+
+  /** For how long an open transaction has held back later events, in milliseconds. */
+  heldMs(): number {
+    return this.#tail.heldMs()
+  }
+
+  /** Ends all streams, and refuses further ones. */
+  stop(): void {
+    this.#stopped.abort()
+    this.#slots.close()
+    this.#tail.stop()
   }
 }
 

@@ -19,19 +19,6 @@ export interface Follower<Shown> {
   end(cause: unknown): void
 }
 
-export interface Tail<Shown> {
-  /**
-   * Follows an account from a cursor on. Returns the function that ends it; undefined when the reader is further
-   * already, and the stream has to read on by itself first.
-   */
-  follow(accountId: string, cursor: Cursor, follower: Follower<Shown>): (() => void) | undefined
-  /** The cursor of an account that is followed. */
-  cursorOf(accountId: string): Cursor | undefined
-  /** For how long an open transaction has held back later events, in milliseconds. */
-  heldMs(): number
-  stop(): void
-}
-
 export interface EventTailParts<Shown> {
   reads: Pick<EventReads, 'horizon' | 'readNew'>
   clock: DatabaseClock
@@ -70,77 +57,117 @@ export class PrimaryChanged extends Error {}
  * ended since the last one. Its cursors name events that are committed, so a crash or a promotion of the database
  * cannot give their order to another event.
  */
-export function createTail<Shown>({ reads, clock, show, report }: EventTailParts<Shown>): Tail<Shown> {
-  const groups = new Map<string, Group<Shown>>()
-  let isRunning = false
-  let seen: Horizon | undefined
+export class Tail<Shown> {
+  readonly #parts: EventTailParts<Shown>
+  readonly #groups = new Map<string, Group<Shown>>()
+  #isRunning = false
+  #seen: Horizon | undefined
   /** What the next transaction id was, and when. The first one is that before the horizon. */
-  let marks: { order: number; atMs: number }[] = []
-  const stopped = new AbortController()
+  #marks: { order: number; atMs: number }[] = []
+  readonly #stopped = new AbortController()
+
+  constructor(parts: EventTailParts<Shown>) {
+    this.#parts = parts
+  }
+
+  /**
+   * Follows an account from a cursor on. Returns the function that ends it; undefined when the reader is further
+   * already, and the stream has to read on by itself first.
+   */
+  follow(accountId: string, cursor: Cursor, follower: Follower<Shown>): (() => void) | undefined {
+    const groups = this.#groups
+    const known = groups.get(accountId)
+    if (known && isAfter(known.cursor, cursor)) return undefined
+    const group = known ?? this.#begin(accountId, cursor)
+    group.followers.add(follower)
+    return () => {
+      group.followers.delete(follower)
+      if (group.followers.size === 0 && groups.get(accountId) === group) groups.delete(accountId)
+    }
+  }
+
+  /** The cursor of an account that is followed. */
+  cursorOf(accountId: string): Cursor | undefined {
+    return this.#groups.get(accountId)?.cursor
+  }
+
+  /** For how long an open transaction has held back later events, in milliseconds. */
+  heldMs(): number {
+    const [first] = this.#marks
+    return this.#seen && this.#seen.order !== this.#seen.next && first ? this.#parts.clock.now() - first.atMs : 0
+  }
+
+  stop(): void {
+    this.#stopped.abort()
+    this.#endAll(this.#stopped.signal.reason)
+  }
+
+  #begin(accountId: string, cursor: Cursor): Group<Shown> {
+    const sinceMs = cursor.order === 0 ? 0 : timeOfId(cursor.id)
+    const group: Group<Shown> = { accountId, cursor, sinceMs, hasMore: true, followers: new Set() }
+    this.#groups.set(accountId, group)
+    if (!this.#isRunning) void this.#run()
+    return group
+  }
+
+  /** Reads until nothing follows. What is known about the server holds until a failure. */
+  async #run(): Promise<void> {
+    const { signal } = this.#stopped
+    this.#isRunning = true
+    this.#forgetServer()
+    while (this.#groups.size > 0 && !signal.aborted) {
+      const startMs = performance.now()
+      try {
+        await this.#round()
+      } catch (error) {
+        if (!signal.aborted) this.#parts.report(error)
+        // Before the streams end: some of them begin anew within the pause.
+        this.#forgetServer()
+        this.#endAll(error)
+      }
+      const tookMs = performance.now() - startMs
+      const isBehind = [...this.#groups.values()].some(({ hasMore }) => hasMore)
+      const pauseMs = isBehind ? 0 : Math.max(EVERY_MS - tookMs, tookMs / MOST_SHARE - tookMs)
+      await sleep(pauseMs, undefined, { ref: false, signal }).catch(() => {})
+    }
+    this.#isRunning = false
+  }
+
+  async #round(): Promise<void> {
+    const { reads, clock } = this.#parts
+    const nowMs = clock.now()
+    const now = await reads.horizon()
+    const seen = this.#seen
+    if (seen && (now.timeline !== seen.timeline || now.cluster !== seen.cluster)) throw new PrimaryChanged()
+    const sinceMs = this.#passedMs(now, nowMs)
+    const hasNew = now.order !== seen?.order
+    this.#seen = now
+    const due = [...this.#groups.values()].filter(({ hasMore }) => hasNew || hasMore)
+    if (due.length === 0) return
+    const cursors = due.map(({ accountId, cursor }) => ({ accountId, ...cursor }))
+    const rows = await reads.readNew(cursors, Math.min(...due.map(({ sinceMs }) => sinceMs)))
+    if (rows.some(({ timeline }) => timeline !== now.timeline)) throw new PrimaryChanged()
+    const ofAccount = Map.groupBy(rows, ({ accountId }) => accountId)
+    await Promise.all(due.map((group) => this.#pass(group, ofAccount.get(group.accountId) ?? [], sinceMs)))
+  }
 
   /**
    * Notes the horizon. Returns the time since which all transactions above it have begun, as far as it is known: a
    * foreign one can hold it for days, and then releases events of all that time.
    */
-  function passedMs({ order, next }: Horizon, nowMs: number): number {
-    marks.push({ order: next, atMs: nowMs })
-    const passed = marks.findLastIndex((mark) => mark.order <= order)
-    marks = marks.slice(Math.max(passed, 0))
-    if (marks.length > MOST_MARKS) marks = marks.filter((_, i) => i % 2 === 0)
-    return passed < 0 ? 0 : (marks[0]?.atMs ?? 0)
+  #passedMs({ order, next }: Horizon, nowMs: number): number {
+    this.#marks.push({ order: next, atMs: nowMs })
+    const passed = this.#marks.findLastIndex((mark) => mark.order <= order)
+    const kept = this.#marks.slice(Math.max(passed, 0))
+    this.#marks = kept.length > MOST_MARKS ? kept.filter((_, i) => i % 2 === 0) : kept
+    return passed < 0 ? 0 : (this.#marks[0]?.atMs ?? 0)
   }
 
-  /** Forgets what is known about the server: the next one may be another. */
-  function forgetServer(): void {
-    seen = undefined
-    marks = []
-  }
-
-  /** Reads until nothing follows. What is known about the server holds until a failure. */
-  async function run(): Promise<void> {
-    isRunning = true
-    forgetServer()
-    while (groups.size > 0 && !stopped.signal.aborted) {
-      const startMs = performance.now()
-      try {
-        await round()
-      } catch (error) {
-        if (!stopped.signal.aborted) report(error)
-        // Before the streams end: some of them begin anew within the pause.
-        forgetServer()
-        endAll(error)
-      }
-      const tookMs = performance.now() - startMs
-      const isBehind = [...groups.values()].some(({ hasMore }) => hasMore)
-      const pauseMs = isBehind ? 0 : Math.max(EVERY_MS - tookMs, tookMs / MOST_SHARE - tookMs)
-      await sleep(pauseMs, undefined, { ref: false, signal: stopped.signal }).catch(() => {})
-    }
-    isRunning = false
-  }
-
-  async function round(): Promise<void> {
-    const nowMs = clock.now()
-    const now = await reads.horizon()
-    if (seen && (now.timeline !== seen.timeline || now.cluster !== seen.cluster)) throw new PrimaryChanged()
-    const sinceMs = passedMs(now, nowMs)
-    const hasNew = now.order !== seen?.order
-    seen = now
-    const due = [...groups.values()].filter(({ hasMore }) => hasNew || hasMore)
-    if (due.length === 0) return
-    const rows = await reads.readNew(
-      due.map(({ accountId, cursor }) => ({ accountId, ...cursor })),
-      earliest(due),
-    )
-    if (rows.some(({ timeline }) => timeline !== now.timeline)) throw new PrimaryChanged()
-    const ofAccount = Map.groupBy(rows, ({ accountId }) => accountId)
-    await Promise.all(due.map((group) => pass(group, ofAccount.get(group.accountId) ?? [], sinceMs)))
-  }
-
-  async function pass(group: Group<Shown>, rows: ReadEvent[], sinceMs: number): Promise<void> {
+  async #pass(group: Group<Shown>, rows: ReadEvent[], sinceMs: number): Promise<void> {
     group.hasMore = rows.length === PAGE
     const last = rows.at(-1)
     if (last) {
-      const events = await show(group.accountId, rows)
+      const events = await this.#parts.show(group.accountId, rows)
       group.cursor = cursorOfRow(last)
       const batch = { events, cursor: group.cursor }
       for (const follower of [...group.followers]) follower.take(batch)
@@ -148,38 +175,15 @@ export function createTail<Shown>({ reads, clock, show, report }: EventTailParts
     if (!group.hasMore) group.sinceMs = Math.max(group.sinceMs, sinceMs)
   }
 
-  function endAll(cause: unknown): void {
-    const followers = [...groups.values()].flatMap((group) => [...group.followers])
-    groups.clear()
+  /** Forgets what is known about the server: the next one may be another. */
+  #forgetServer(): void {
+    this.#seen = undefined
+    this.#marks = []
+  }
+
+  #endAll(cause: unknown): void {
+    const followers = [...this.#groups.values()].flatMap((group) => [...group.followers])
+    this.#groups.clear()
     for (const follower of followers) follower.end(cause)
   }
-
-  function begin(accountId: string, cursor: Cursor): Group<Shown> {
-    const sinceMs = cursor.order === 0 ? 0 : timeOfId(cursor.id)
-    const group: Group<Shown> = { accountId, cursor, sinceMs, hasMore: true, followers: new Set() }
-    groups.set(accountId, group)
-    if (!isRunning) void run()
-    return group
-  }
-
-  return {
-    follow(accountId, cursor, follower) {
-      const known = groups.get(accountId)
-      if (known && isAfter(known.cursor, cursor)) return undefined
-      const group = known ?? begin(accountId, cursor)
-      group.followers.add(follower)
-      return () => {
-        group.followers.delete(follower)
-        if (group.followers.size === 0 && groups.get(accountId) === group) groups.delete(accountId)
-      }
-    },
-    cursorOf: (accountId) => groups.get(accountId)?.cursor,
-    heldMs: () => (seen && seen.order !== seen.next && marks[0] ? clock.now() - marks[0].atMs : 0),
-    stop() {
-      stopped.abort()
-      endAll(stopped.signal.reason)
-    },
-  }
 }
-
-const earliest = (groups: Group<unknown>[]) => Math.min(...groups.map(({ sinceMs }) => sinceMs))

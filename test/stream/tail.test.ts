@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { firstIdAt, newId } from '../../server/db/ids.ts'
 import type { EventReads, Horizon, ReadEvent } from '../../server/stream/read-events.ts'
-import { type Batch, createTail } from '../../server/stream/tail.ts'
+import { type Batch, Tail } from '../../server/stream/tail.ts'
 import { outlast, quietFor } from '../harness/waits.ts'
 
 const DAY_MS = 86_400_000
@@ -22,7 +22,7 @@ function tailOf(horizon: Partial<Horizon>) {
       return rows.splice(0)
     },
   }
-  const tail = createTail<string>({
+  const tail = new Tail<string>({
     reads,
     clock: { now: () => now.ms, stop() {} },
     show: async (_, rows) => rows.map((row) => ({ row, shown: row.id })),

@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
-import { type Event, EventSchema } from '../../../gen/verdict/v1/events_pb.ts'
+import { EventSchema } from '../../../gen/verdict/v1/events_pb.ts'
 import type { Database } from '../../db/connect.ts'
 import { publicId } from '../../db/ids.ts'
 import { feedbackNames, kindNames, reasonNames, statusNames } from '../../db/outcome-names.ts'
@@ -20,15 +20,10 @@ interface Shown {
   withSubjects: boolean
 }
 
-/** The events of an account as the contract shows them, in the order of their rows. */
-export async function shownEvents(
-  db: Database,
-  accountId: string,
-  rows: readonly EventRow[],
-  shown: Shown,
-): Promise<Event[]> {
-  const fieldsOf = await fieldsOfEvents(db, accountId, rows, shown)
-  return rows.map((row) => create(EventSchema, fieldsOf(row)))
+/** The events of an account as streams show them, each with its row. */
+export async function streamedEvents<Row extends EventRow>(db: Database, accountId: string, rows: readonly Row[]) {
+  const fieldsOf = await fieldsOfEvents(db, accountId, rows, { withSubjects: false })
+  return rows.map((row) => ({ row, shown: create(EventSchema, fieldsOf(row)) }))
 }
 
 /** Reads what the rows of some events lack: their attempts, their evidence and the subject of their message. */

@@ -28,7 +28,7 @@ import { expiredId, KEPT_EVENT, KEPT_MESSAGE, readKeptId, unknownId } from '../l
 import { pageOf, readLimit, readRange } from '../listing/pages.ts'
 import type { EventChanges } from './event-changes.ts'
 import { dispatchesOf } from './event-dispatches.ts'
-import { type EventRow, fieldsOfEvents, shownEvents } from './event-fields.ts'
+import { type EventRow, fieldsOfEvents } from './event-fields.ts'
 import { readEventFilters } from './event-filters.ts'
 
 interface EventServiceParts extends Backend {
@@ -76,7 +76,8 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
       return read(async (db) => {
         const { rows, stoppedAt } = await eventsOf(db, filters, range, limit + 1, { messageId, isSearch })
         const { page, ...more } = pageOf(rows, limit, ListEventsRequestSchema, request, stoppedAt)
-        return { events: await shownEvents(db, accountId, page, { withSubjects: true }), ...more }
+        const fieldsOf = await fieldsOfEvents(db, accountId, page, { withSubjects: true })
+        return { events: page.map(fieldsOf), ...more }
       })
     },
 
