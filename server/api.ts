@@ -37,7 +37,7 @@ import { createDomainService } from './services/domains.ts'
 import { createEmailService } from './services/emails/emails.ts'
 import { noteParties, noteRefusedCall } from './services/emails/refused-calls.ts'
 import { createEndpointService } from './services/endpoints.ts'
-import { createEventChanges } from './services/events/event-changes.ts'
+import { EventChanges } from './services/events/event-changes.ts'
 import { streamedEvents } from './services/events/event-fields.ts'
 import { createEventService } from './services/events/events.ts'
 import { createLimitsService } from './services/limits.ts'
@@ -184,5 +184,5 @@ function createChanges({ db, clock, sealer, log }: ApiParts) {
     rights.stop()
     void leases.stop()
   }
-  return { changes: createEventChanges({ streams, leases, rights }), stopStreams }
+  return { changes: new EventChanges({ streams, leases, rights }), stopStreams }
 }

@@ -1,9 +1,9 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
-import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
+import type { HandlerContext } from '@connectrpc/connect'
 import {
   type Event,
+  type EventChange,
   EventChangeSchema,
-  type EventService,
   type ListChangesRequest,
   type StreamEventsRequest,
   StreamEventsResponseSchema,
@@ -22,8 +22,6 @@ import { readLimit } from '../listing/pages.ts'
 import type { EventRow } from './event-fields.ts'
 import { readEventFilters } from './event-filters.ts'
 
-export type EventChanges = Pick<ServiceImpl<typeof EventService>, 'streamEvents' | 'listChanges'>
-
 interface EventChangesParts {
   streams: EventStreams<Event>
   leases: StreamLeases
@@ -36,27 +34,19 @@ const SLOW_MS = 20_000
 /** The most events that one call passes because they do not match. */
 const MOST_PASSED = 1_000
 
-/** The stream of events, and its form for REST. */
-export function createEventChanges(parts: EventChangesParts): EventChanges {
-  const { streams, leases, rights } = parts
-  const waiting = createKeyedAmounts()
+type Matches = (row: EventRow) => boolean
 
-  /** The signal of a call that is aborted when its caller loses the right to it, too. Call `end` when it is over. */
-  function watched(context: HandlerContext) {
-    const right = context.values.get(rightKey)
-    const lost = new AbortController()
-    const unwatch = right && rights.watch(callerOf(context), right, (error) => lost.abort(error))
-    return { signal: AbortSignal.any([context.signal, lost.signal]), end: () => unwatch?.() }
+/** The stream of events, and its form for REST. */
+export class EventChanges {
+  readonly #parts: EventChangesParts
+  readonly #waiting = createKeyedAmounts()
+
+  constructor(parts: EventChangesParts) {
+    this.#parts = parts
   }
 
-  const changesOf = (start: Start, { events }: Batch<Event>, matches: (row: EventRow) => boolean) =>
-    events
-      .filter(({ row }) => matches(row))
-      .map(({ row, shown }) =>
-        create(EventChangeSchema, { event: shown, position: streams.positionOf(start, cursorOfRow(row)) }),
-      )
-
-  async function* streamEvents(request: StreamEventsRequest, context: HandlerContext) {
+  async *streamEvents(request: StreamEventsRequest, context: HandlerContext) {
+    const { streams, leases } = this.#parts
     const accountId = accountOf(context)
     const matches = readFilters(request)
     const release = await leases.take(accountId)
@@ -64,7 +54,7 @@ export function createEventChanges(parts: EventChangesParts): EventChanges {
       release()
       throw error
     })
-    const { signal, end } = watched(context)
+    const { signal, end } = this.#watched(context)
     let { cursor } = start
     const messageOf = (more: MessageInitShape<typeof StreamEventsResponseSchema>) =>
       create(StreamEventsResponseSchema, {
@@ -80,7 +70,7 @@ export function createEventChanges(parts: EventChangesParts): EventChanges {
       const quietMs = () => sentMs + QUIET_MS - performance.now()
       for await (const batch of streams.follow(start, signal, quietMs)) {
         if (batch) cursor = batch.cursor
-        const events = batch ? changesOf(start, batch, matches) : []
+        const events = batch ? this.#changesOf(start, batch, matches) : []
         if (batch && events.length === 0 && quietMs() > 0) continue
         sentMs = performance.now()
         yield messageOf({ events })
@@ -96,65 +86,79 @@ export function createEventChanges(parts: EventChangesParts): EventChanges {
     }
   }
 
+  async listChanges(request: ListChangesRequest, context: HandlerContext) {
+    const limit = readLimit(request.limit)
+    const waitMs = readWait(request.waitS) * 1_000
+    const matches = readFilters(request)
+    const start = await this.#parts.streams.start(accountOf(context), request.after)
+    const { cursor, ...found } = await this.#readMatching(start, limit, matches)
+    if (found.events.length > 0 || found.hasMore || waitMs === 0) return found
+    const later = await this.#waitFor({ ...start, cursor }, waitMs, matches, context)
+    return this.#upTo(limit, start, later, false)
+  }
+
   /** Reads pages until the limit, the end, or too many events that do not match. */
-  async function readMatching(start: Start, limit: number, matches: (row: EventRow) => boolean) {
+  async #readMatching(start: Start, limit: number, matches: Matches) {
     let { cursor } = start
     for (let passed = 0; ; ) {
-      const page = await streams.readPage(start, cursor)
-      const events = changesOf(start, page, matches)
-      if (events.length > limit)
-        return { events: events.slice(0, limit), position: events[limit - 1]!.position, hasMore: true }
+      const page = await this.#parts.streams.readPage(start, cursor)
+      const events = this.#changesOf(start, page, matches)
       cursor = page.cursor
       passed += page.events.length
       const isOver = events.length > 0 || page.isLast || passed >= MOST_PASSED
-      if (isOver) return { events, position: streams.positionOf(start, cursor), hasMore: !page.isLast, cursor }
+      if (isOver) return { ...this.#upTo(limit, start, { events, cursor }, !page.isLast), cursor }
     }
+  }
+
+  /** The events up to the limit, and the position after the last one of them. */
+  #upTo(limit: number, start: Start, { events, cursor }: { events: EventChange[]; cursor: Cursor }, hasMore: boolean) {
+    const last = events.length > limit ? events[limit - 1] : undefined
+    if (last) return { events: events.slice(0, limit), position: last.position, hasMore: true }
+    return { events, position: this.#parts.streams.positionOf(start, cursor), hasMore }
   }
 
   /**
    * Waits for the first events that match. Returns what it has when the time is over, the process stops, or the reader
    * fails: the caller goes on after the position.
    */
-  async function waitFor(start: Start, waitMs: number, matches: (row: EventRow) => boolean, context: HandlerContext) {
+  async #waitFor(start: Start, waitMs: number, matches: Matches, context: HandlerContext) {
     const { accountId } = start
-    if (waiting.of(accountId) >= MAX_STREAMS) throw tooManyWaiting()
-    waiting.add(accountId, 1)
-    const { signal: callSignal, end } = watched(context)
+    if (this.#waiting.of(accountId) >= MAX_STREAMS) throw tooManyWaiting()
+    this.#waiting.add(accountId, 1)
+    const { signal: callSignal, end } = this.#watched(context)
     const signal = AbortSignal.any([callSignal, AbortSignal.timeout(waitMs)])
     let cursor: Cursor = start.cursor
     try {
-      for await (const batch of streams.follow(start, signal)) {
+      for await (const batch of this.#parts.streams.follow(start, signal)) {
         if (!batch) continue
         cursor = batch.cursor
-        const events = changesOf(start, batch, matches)
+        const events = this.#changesOf(start, batch, matches)
         if (events.length > 0) return { events, cursor }
       }
     } catch (error) {
       if (callSignal.aborted) throw error
     } finally {
       end()
-      waiting.add(accountId, -1)
+      this.#waiting.add(accountId, -1)
     }
     return { events: [], cursor }
   }
 
-  return {
-    streamEvents,
+  /** The signal of a call that is aborted when its caller loses the right to it, too. Call `end` when it is over. */
+  #watched(context: HandlerContext) {
+    const right = context.values.get(rightKey)
+    const lost = new AbortController()
+    const unwatch = right && this.#parts.rights.watch(callerOf(context), right, (error) => lost.abort(error))
+    return { signal: AbortSignal.any([context.signal, lost.signal]), end: () => unwatch?.() }
+  }
 
-    async listChanges(request: ListChangesRequest, context) {
-      const accountId = accountOf(context)
-      const limit = readLimit(request.limit)
-      const waitMs = readWait(request.waitS) * 1_000
-      const matches = readFilters(request)
-      const start = await streams.start(accountId, request.after)
-      const { cursor, ...found } = await readMatching(start, limit, matches)
-      if (found.events.length > 0 || found.hasMore || waitMs === 0) return found
-      const later = await waitFor({ ...start, cursor: cursor! }, waitMs, matches, context)
-      const isCut = later.events.length > limit
-      const events = later.events.slice(0, limit)
-      const position = isCut ? events.at(-1)!.position : streams.positionOf(start, later.cursor)
-      return { events, position, hasMore: isCut }
-    },
+  #changesOf(start: Start, { events }: Batch<Event>, matches: Matches): EventChange[] {
+    const { streams } = this.#parts
+    return events
+      .filter(({ row }) => matches(row))
+      .map(({ row, shown }) =>
+        create(EventChangeSchema, { event: shown, position: streams.positionOf(start, cursorOfRow(row)) }),
+      )
   }
 }
 
@@ -173,7 +177,7 @@ function readWait(seconds = 0): number {
 }
 
 /** Whether an event matches the filters of a request. */
-function readFilters(request: StreamEventsRequest | ListChangesRequest): (row: EventRow) => boolean {
+function readFilters(request: StreamEventsRequest | ListChangesRequest): Matches {
   const { recipient, sandbox = false, ...columns } = readEventFilters(request)
   // An unknown id matches nothing, as in the list.
   const messageId = request.messageId === undefined ? undefined : (parsePublicId('msg', request.messageId) ?? '')

@@ -38,7 +38,7 @@ interface EventServiceParts extends Backend {
 }
 
 export function createEventService(parts: EventServiceParts): ServiceImpl<typeof EventService> {
-  const { db, clock, replay, workflowLink } = parts
+  const { db, clock, replay, changes, workflowLink } = parts
   const storedEventOf = createReadEvent(db)
 
   async function readEvent(accountId: string, shown: string): Promise<EventRow> {
@@ -59,7 +59,8 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
   }
 
   return {
-    ...parts.changes,
+    streamEvents: (request, context) => changes.streamEvents(request, context),
+    listChanges: (request, context) => changes.listChanges(request, context),
 
     async listEvents(request, context) {
       const accountId = accountOf(context)
