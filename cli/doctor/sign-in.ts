@@ -1,5 +1,5 @@
 import { peopleWithoutSignIn } from '../../server/access/people/oidc/identities.ts'
-import { createIssuer, type IssuerFault } from '../../server/access/people/oidc/issuer.ts'
+import { Issuer, type IssuerFault } from '../../server/access/people/oidc/issuer.ts'
 import { type DoctorCheck, failure, firstOf, ok, onTables, skipped, warning } from './check.ts'
 
 const OIDC = ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET']
@@ -11,7 +11,7 @@ const issuer: DoctorCheck = {
   async run({ config: { oidc, publicUrl = '' } }) {
     if (!oidc) return skipped('OIDC_ISSUER is not set')
     let fault: IssuerFault | undefined
-    const client = createIssuer(oidc, (seen) => {
+    const client = new Issuer(oidc, (seen) => {
       fault = seen
     })
     const request = { state: 'doctor', nonce: 'doctor', verifier: 'doctor', startedAtMs: 0, anew: false }

@@ -1,8 +1,8 @@
-import type { ServiceImpl } from '@connectrpc/connect'
-import type { DomainService, Domain as Message } from '../../gen/verdict/v1/domains_pb.ts'
-import type { Requester } from '../access/audit/change-as.ts'
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
+import type { DomainService, Domain as Message, UpdateDomainRequest } from '../../gen/verdict/v1/domains_pb.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { accountOf } from '../caller.ts'
+import type { Database } from '../db/connect.ts'
 import { eq } from '../db/drizzle.ts'
 import { parsePublicId } from '../db/ids.ts'
 import { domains } from '../db/schema.ts'
@@ -38,37 +38,12 @@ export function createDomainService(parts: DomainServiceParts): ServiceImpl<type
   const { db, verifyNow } = parts
   const show = createShowDomains(parts)
   const limited = createConcurrencyLimit(MAX_CONCURRENT, RETRY_SECONDS)
-
   const shown = async (domain: Domain): Promise<Message> => one(await show(domain.accountId, [domain]))
-
-  /** Reads the domain with this id. Throws `not_found` when the account has none. */
-  async function readOwn(accountId: string, id: string): Promise<Domain> {
-    const uuid = parsePublicId('dom', id)
-    const domain = uuid && (await findDomainById(db, uuid))
-    if (domain && domain.accountId === accountId) return domain
-    throw fail('not_found', 'There is no such domain in this account.')
-  }
-
-  async function add(name: string, requiresTls: boolean | undefined, requester: Requester): Promise<Domain> {
-    const { accountId } = requester
-    const isNew = !(await findDomain(db, accountId, name))
-    if (isNew && (await db.$count(domains, eq(domains.accountId, accountId))) >= MAX_DOMAINS) {
-      throw failField(
-        'domain',
-        `is one too many: the account has ${MAX_DOMAINS}. Delete those that send nothing any more`,
-      )
-    }
-    const create = () => createDomain(parts, { accountId, name, status: 'pending', requiresTls, requester })
-    return isNew ? limited(accountId, create) : create()
-  }
-
-  function checkPool(pool: string): void {
-    const names = Object.keys(parts.limits.pools)
-    if (names.includes(pool)) return
-    throw failField(
-      'pool',
-      names.length > 0 ? `must be one of ${names.join(', ')}` : 'must be absent: there are no pools',
-    )
+  const shownAfter = async (context: HandlerContext, id: string, work: (domainId: string) => Promise<unknown>) => {
+    const accountId = accountOf(context)
+    const domain = await readOwn(db, accountId, id)
+    await limited(accountId, () => work(domain.id))
+    return shown(await readOwn(db, accountId, id))
   }
 
   return {
@@ -76,46 +51,58 @@ export function createDomainService(parts: DomainServiceParts): ServiceImpl<type
       const accountId = accountOf(context)
       return { domains: await show(accountId, await listDomains(db, accountId)) }
     },
-
-    async createDomain({ domain, requireTls }, context) {
-      const parsed = readSendingDomain(domain)
-      if ('fault' in parsed) throw failField('domain', parsed.fault)
-      return shown(await add(parsed.name, requireTls, requesterOf(context.values)))
+    async createDomain({ domain, requireTls: requiresTls }, { values }) {
+      const name = readName(domain)
+      const requester = requesterOf(values)
+      const { accountId } = requester
+      const isNew = await isNewDomain(db, accountId, name)
+      const create = () => createDomain(parts, { accountId, name, status: 'pending', requiresTls, requester })
+      return shown(await (isNew ? limited(accountId, create) : create()))
     },
-
-    async getDomain({ id }, context) {
-      return shown(await readOwn(accountOf(context), id))
-    },
-
-    async updateDomain({ id, requireTls: requiresTls, pool }, context) {
-      const domain = await readOwn(accountOf(context), id)
-      if (pool) checkPool(pool)
-      const settings = {
-        ...(requiresTls !== undefined && { requiresTls }),
-        ...(pool !== undefined && { pool: pool === '' ? null : pool }),
-      }
+    getDomain: async ({ id }, context) => shown(await readOwn(db, accountOf(context), id)),
+    async updateDomain(request, context) {
+      const domain = await readOwn(db, accountOf(context), request.id)
+      const settings = readSettings(request, Object.keys(parts.limits.pools))
       if (Object.keys(settings).length === 0) return shown(domain)
       await changeSettings(db, domain.id, settings, requesterOf(context.values))
       return shown({ ...domain, ...settings })
     },
-
     async deleteDomain({ id }, context) {
-      await deleteDomain(db, (await readOwn(accountOf(context), id)).id, requesterOf(context.values))
+      await deleteDomain(db, (await readOwn(db, accountOf(context), id)).id, requesterOf(context.values))
       return {}
     },
-
-    async verifyDomain({ id }, context) {
-      const accountId = accountOf(context)
-      const domain = await readOwn(accountId, id)
-      await limited(accountId, () => verifyNow(domain.id))
-      return shown(await readOwn(accountId, id))
-    },
-
-    async rotateDkim({ id }, context) {
-      const accountId = accountOf(context)
-      const domain = await readOwn(accountId, id)
-      await limited(accountId, () => makeNextDkimKey(parts, domain.id, requesterOf(context.values)))
-      return shown(await readOwn(accountId, id))
-    },
+    verifyDomain: ({ id }, context) => shownAfter(context, id, verifyNow),
+    rotateDkim: ({ id }, context) =>
+      shownAfter(context, id, (domainId) => makeNextDkimKey(parts, domainId, requesterOf(context.values))),
   }
+}
+
+function readName(domain: string): string {
+  const parsed = readSendingDomain(domain)
+  if ('fault' in parsed) throw failField('domain', parsed.fault)
+  return parsed.name
+}
+
+/** Reads the domain with this id. Throws `not_found` when the account has none. */
+async function readOwn(db: Database, accountId: string, id: string): Promise<Domain> {
+  const uuid = parsePublicId('dom', id)
+  const domain = uuid && (await findDomainById(db, uuid))
+  if (domain && domain.accountId === accountId) return domain
+  throw fail('not_found', 'There is no such domain in this account.')
+}
+
+/** Whether a domain is new to the account. Throws when it has no room for a new one. */
+async function isNewDomain(db: Database, accountId: string, name: string): Promise<boolean> {
+  if (await findDomain(db, accountId, name)) return false
+  if ((await db.$count(domains, eq(domains.accountId, accountId))) < MAX_DOMAINS) return true
+  throw failField('domain', `is one too many: the account has ${MAX_DOMAINS}. Delete those that send nothing any more`)
+}
+
+/** The settings that a request changes. An empty pool means none. */
+function readSettings({ requireTls: requiresTls, pool }: UpdateDomainRequest, pools: string[]) {
+  if (pool && !pools.includes(pool)) {
+    const message = pools.length > 0 ? `must be one of ${pools.join(', ')}` : 'must be absent: there are no pools'
+    throw failField('pool', message)
+  }
+  return { ...(requiresTls !== undefined && { requiresTls }), ...(pool !== undefined && { pool: pool || null }) }
 }

@@ -4,6 +4,7 @@ import type { ConnectError, HandlerContext, ServiceImpl } from '@connectrpc/conn
 import { EndpointSchema, WebhookSchema, type WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { accountOf } from '../caller.ts'
+import type { Database } from '../db/connect.ts'
 import { newId, parsePublicId, publicId } from '../db/ids.ts'
 import { statusNames } from '../db/outcome-names.ts'
 import { fail, failField } from '../errors.ts'
@@ -49,36 +50,123 @@ interface EndpointServiceParts extends Backend {
 
 const TOO_MANY_TESTS = 'Too many tests of this endpoint are running. Wait for some of them to end, then try again.'
 
-export function createEndpointService(parts: EndpointServiceParts): ServiceImpl<typeof WebhookService> {
-  const { db, clock, sealer, post, faultOf, workflows, report } = parts
+type Calls = ServiceImpl<typeof WebhookService>
+type FirstCalls = Pick<Calls, 'getWebhook' | 'putWebhook' | 'deleteWebhook' | 'testWebhook' | 'rotateSecret'>
+type Test = ReturnType<typeof createTest>
+
+export function createEndpointService(parts: EndpointServiceParts): Calls {
+  const { db, faultOf } = parts
+  const test = createTest(parts)
+  return {
+    ...callsOfFirst(parts, test),
+
+    async listEndpoints(_, context) {
+      const accountId = accountOf(context)
+      const endpoints = await findEndpoints(db, accountId)
+      return { endpoints: await Promise.all(endpoints.map((endpoint) => shown(db, accountId, { endpoint }))) }
+    },
+    async createEndpoint(request, context) {
+      const accountId = accountOf(context)
+      const fields = readNewEndpoint(request, faultOf)
+      const created = await createEndpoint(parts, accountId, fields, requesterOf(context.values))
+      return shown(db, accountId, accepted(created))
+    },
+    async getEndpoint({ endpointId }, context) {
+      const accountId = accountOf(context)
+      const endpoint = await findEndpoint(db, accountId, readId(endpointId))
+      if (!endpoint) throw noSuchEndpoint(endpointId)
+      return shown(db, accountId, { endpoint })
+    },
+    async updateEndpoint(request, context) {
+      const accountId = accountOf(context)
+      const id = readId(request.endpointId)
+      const fields = readEndpointChange(request, faultOf)
+      const changed = await changeEndpoint(parts, accountId, id, fields, requesterOf(context.values))
+      if (!changed) throw noSuchEndpoint(request.endpointId)
+      return shown(db, accountId, { endpoint: accepted(changed) })
+    },
+    deleteEndpoint: async ({ endpointId }, context) =>
+      remove(parts, readId(endpointId), context, noSuchEndpoint(endpointId)),
+    testEndpoint: async ({ endpointId }, context) => test(readId(endpointId), context, noSuchEndpoint(endpointId)),
+    async rotateEndpointSecret({ endpointId }, context) {
+      const rotated = await rotate(parts, readId(endpointId), context, noSuchEndpoint(endpointId))
+      return shown(db, accountOf(context), rotated)
+    },
+  }
+}
+
+/** The calls of the first endpoint, which is the webhook of the account. */
+function callsOfFirst(parts: EndpointServiceParts, test: Test): FirstCalls {
+  const { db, faultOf } = parts
+  return {
+    async getWebhook(_, context) {
+      const accountId = accountOf(context)
+      const endpoint = await findEndpoint(db, accountId, 'first')
+      if (!endpoint) throw fail('not_found', NO_ENDPOINT)
+      return shownFirst(db, accountId, { endpoint })
+    },
+    async putWebhook(request, context) {
+      const accountId = accountOf(context)
+      const fields = {
+        url: readUrl(request.url, faultOf),
+        events: request.events.length === 0 ? undefined : readKinds(request.events),
+        statuses: request.statuses.length === 0 ? undefined : readStatuses(request.statuses),
+      }
+      const put = await putFirst(parts, accountId, fields, requesterOf(context.values))
+      return shownFirst(db, accountId, accepted(put))
+    },
+    deleteWebhook: (_, context) => remove(parts, 'first', context, fail('not_found', NO_ENDPOINT)),
+    testWebhook: (_, context) => test('first', context, fail('webhook_not_configured', NO_ENDPOINT)),
+    async rotateSecret(_, context) {
+      const rotated = await rotate(parts, 'first', context, fail('not_found', NO_ENDPOINT))
+      return shownFirst(db, accountOf(context), rotated)
+    },
+  }
+}
+
+async function shown(db: Database, accountId: string, { endpoint, secret }: EndpointWithSecret) {
+  return { ...fieldsOf(endpoint, await healthOf(db, accountId, endpoint.id)), secret }
+}
+
+/** Shows the first endpoint, without what other endpoints have. */
+async function shownFirst(db: Database, accountId: string, webhook: EndpointWithSecret) {
+  const endpoint = await shown(db, accountId, webhook)
+  const { endpointId, url, events, statuses, createdAt, updatedAt, secret, previousSecretUntil, health } = endpoint
+  const fields = { endpointId, url, events, statuses, createdAt, updatedAt, secret, previousSecretUntil, health }
+  return create(WebhookSchema, fields)
+}
+
+/** Deletes an endpoint. Throws `missing` without it, as `rotate` and a test do. */
+async function remove(
+  parts: EndpointServiceParts,
+  which: WhichEndpoint,
+  context: HandlerContext,
+  missing: ConnectError,
+) {
+  const { db, workflows, report } = parts
+  const workflowIds = await deleteEndpoint(db, accountOf(context), which, requesterOf(context.values))
+  if (!workflowIds) throw missing
+  // The call does not wait for the cancellations: nothing is posted any more, whether they succeed now or later.
+  for (const id of workflowIds) workflows.cancel(id).catch(report)
+  return {}
+}
+
+async function rotate(
+  parts: EndpointServiceParts,
+  which: WhichEndpoint,
+  context: HandlerContext,
+  missing: ConnectError,
+) {
+  const rotated = await rotateSecret(parts, accountOf(context), which, requesterOf(context.values))
+  if (!rotated) throw missing
+  return rotated
+}
+
+/** Returns the function that posts a test. */
+function createTest({ db, clock, sealer, post }: EndpointServiceParts) {
   const targetOf = createOpenTarget(sealer)
-
-  async function shownEndpoint(accountId: string, { endpoint, secret }: EndpointWithSecret) {
-    return { ...fieldsOf(endpoint, await healthOf(db, accountId, endpoint.id)), secret }
-  }
-
-  /** Shows the first endpoint, without what other endpoints have. */
-  async function shownFirst(accountId: string, webhook: EndpointWithSecret) {
-    const { endpointId, url, events, statuses, createdAt, updatedAt, secret, previousSecretUntil, health } =
-      await shownEndpoint(accountId, webhook)
-    const fields = { endpointId, url, events, statuses, createdAt, updatedAt, secret, previousSecretUntil, health }
-    return create(WebhookSchema, fields)
-  }
-
-  /** Deletes an endpoint. Throws `missing` without it, as the next two do. */
-  async function remove(which: WhichEndpoint, { values }: HandlerContext, missing: ConnectError) {
-    const accountId = accountOf({ values })
-    const workflowIds = await deleteEndpoint(db, accountId, which, requesterOf(values))
-    if (!workflowIds) throw missing
-    // The call does not wait for the cancellations: nothing is posted any more, whether they succeed now or later.
-    for (const id of workflowIds) workflows.cancel(id).catch(report)
-    return {}
-  }
-
-  /** Posts a test. */
-  async function test(which: WhichEndpoint, { values, signal }: HandlerContext, missing: ConnectError) {
-    const accountId = accountOf({ values })
-    const row = await findTarget(db, accountId, which)
+  return async (which: WhichEndpoint, { values, signal }: HandlerContext, missing: ConnectError) => {
+    const row = await findTarget(db, accountOf({ values }), which)
     if (!row) throw missing
     const atMs = Math.floor(clock.now())
     const { url, ...secrets } = targetOf(row)
@@ -91,84 +179,6 @@ export function createEndpointService(parts: EndpointServiceParts): ServiceImpl<
     if (attempt === undefined) throw fail('transient_failure', TOO_MANY_TESTS)
     const durationMs = Math.round(performance.now() - startedMs)
     return { eventId: ids.eventId, dispatchedAt: timestampFromMs(atMs), durationMs, ...shownEnd(attempt) }
-  }
-
-  async function rotate(which: WhichEndpoint, { values }: HandlerContext, missing: ConnectError) {
-    const rotated = await rotateSecret(parts, accountOf({ values }), which, requesterOf(values))
-    if (!rotated) throw missing
-    return rotated
-  }
-
-  return {
-    async listEndpoints(_, context) {
-      const accountId = accountOf(context)
-      const endpoints = await findEndpoints(db, accountId)
-      return { endpoints: await Promise.all(endpoints.map((endpoint) => shownEndpoint(accountId, { endpoint }))) }
-    },
-
-    async createEndpoint(request, context) {
-      const accountId = accountOf(context)
-      const fields = readNewEndpoint(request, faultOf)
-      const created = await createEndpoint(parts, accountId, fields, requesterOf(context.values))
-      return shownEndpoint(accountId, accepted(created))
-    },
-
-    async getEndpoint({ endpointId }, context) {
-      const accountId = accountOf(context)
-      const endpoint = await findEndpoint(db, accountId, readId(endpointId))
-      if (!endpoint) throw noSuchEndpoint(endpointId)
-      return shownEndpoint(accountId, { endpoint })
-    },
-
-    async updateEndpoint(request, context) {
-      const accountId = accountOf(context)
-      const id = readId(request.endpointId)
-      const fields = readEndpointChange(request, faultOf)
-      const changed = await changeEndpoint(parts, accountId, id, fields, requesterOf(context.values))
-      if (!changed) throw noSuchEndpoint(request.endpointId)
-      return shownEndpoint(accountId, { endpoint: accepted(changed) })
-    },
-
-    async deleteEndpoint({ endpointId }, context) {
-      return remove(readId(endpointId), context, noSuchEndpoint(endpointId))
-    },
-
-    async testEndpoint({ endpointId }, context) {
-      return test(readId(endpointId), context, noSuchEndpoint(endpointId))
-    },
-
-    async rotateEndpointSecret({ endpointId }, context) {
-      return shownEndpoint(accountOf(context), await rotate(readId(endpointId), context, noSuchEndpoint(endpointId)))
-    },
-
-    async getWebhook(_, context) {
-      const accountId = accountOf(context)
-      const endpoint = await findEndpoint(db, accountId, 'first')
-      if (!endpoint) throw fail('not_found', NO_ENDPOINT)
-      return shownFirst(accountId, { endpoint })
-    },
-
-    async putWebhook(request, context) {
-      const accountId = accountOf(context)
-      const fields = {
-        url: readUrl(request.url, faultOf),
-        events: request.events.length === 0 ? undefined : readKinds(request.events),
-        statuses: request.statuses.length === 0 ? undefined : readStatuses(request.statuses),
-      }
-      return shownFirst(accountId, accepted(await putFirst(parts, accountId, fields, requesterOf(context.values))))
-    },
-
-    async deleteWebhook(_, context) {
-      return remove('first', context, fail('not_found', NO_ENDPOINT))
-    },
-
-    async testWebhook(_, context) {
-      return test('first', context, fail('webhook_not_configured', NO_ENDPOINT))
-    },
-
-    async rotateSecret(_, context) {
-      return shownFirst(accountOf(context), await rotate('first', context, fail('not_found', NO_ENDPOINT)))
-    },
   }
 }
 

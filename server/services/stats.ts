@@ -2,6 +2,7 @@ import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import {
+  type GetStatsRequest,
   Granularity,
   GroupBySchema,
   StatsGroupSchema,
@@ -14,6 +15,7 @@ import { and, asc, eq } from '../db/drizzle.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { domains } from '../db/schema.ts'
 import { failField } from '../errors.ts'
+import type { Breaker } from '../reputation/breaker.ts'
 import { type GroupBy, readGroups, type StatisticsGroup } from '../reputation/group-statistics.ts'
 import { simulatedId } from '../reputation/simulated.ts'
 import { latencyPercentile, readStatistics, type Statistics, type StatisticsQuery } from '../reputation/statistics.ts'
@@ -24,62 +26,61 @@ import { sendingNames } from './shown-domains.ts'
 
 const groupByNames = enumNames(GroupBySchema)
 
-export function createStatsService({ db, read, clock, breaker }: Backend): ServiceImpl<typeof StatsService> {
-  async function sendingOf(accountId: string, domain: string | undefined) {
-    const filter = and(eq(domains.accountId, accountId), domain === undefined ? undefined : eq(domains.name, domain))
-    const rows = await db.select({ name: domains.name }).from(domains).where(filter).orderBy(asc(domains.name))
-    const states = await breaker.states(
-      accountId,
-      rows.map(({ name }) => name),
-    )
-    return rows.map(({ name }) => ({ domain: name, sending: sendingNames.value(states.get(name)!) }))
-  }
+export function createStatsService(backend: Backend): ServiceImpl<typeof StatsService> {
+  return { getStats: (request, context) => getStats(backend, request, accountOf(context)) }
+}
 
+async function getStats({ db, read, clock, breaker }: Backend, request: GetStatsRequest, accountId: string) {
+  const { granularity, by, ...query } = readQuery(request, accountId, clock.now())
+  const [{ statistics, groups }, sending] = await Promise.all([
+    read((db) => readBoth(db, query, by)),
+    sendingOf(db, breaker, accountId, query.domain),
+  ])
+  const { from, to, stepMs } = query
+  const percentile = (share: number) => latencyPercentile(statistics.latencies, share)
   return {
-    async getStats(request, context) {
-      const accountId = accountOf(context)
-      const { granularity = Granularity.DAY } = request
-      readEnum('granularity', granularity, granularityNames)
-      const nowMs = clock.now()
-      const fromMs = readTimeText('from', request.from)
-      const toMs = readTimeText('to', request.to)
-      refuseReversed(fromMs, toMs)
-      const { from, to, stepMs } = wholePeriods({ from: fromMs, to: toMs ?? nowMs, nowMs }, granularity)
-      const domain = readDomain(request.domain)
-      const tenantId = readTenantFilter(request.tenantId)
-
-      const by = readEnum('by', request.by, groupByNames) as GroupBy | undefined
-      if (by && granularity === Granularity.MINUTE) {
-        throw failField('by', 'is counted by whole hours. Ask for another `granularity`, or leave out `by`')
-      }
-      const countedId = request.simulated ? simulatedId(accountId) : accountId
-      const query = { accountId: countedId, from, to, stepMs, domain, tenantId }
-
-      const [{ statistics, groups }, sending] = await Promise.all([
-        read((db) => readBoth(db, query, by)),
-        sendingOf(accountId, domain),
-      ])
-      const percentile = (share: number) => latencyPercentile(statistics.latencies, share)
-      return {
-        from: timestampFromMs(from),
-        to: timestampFromMs(to),
-        granularity,
-        totals: totalsOf(statistics),
-        reasons: statistics.reasons,
-        latencyMs: { p50: percentile(0.5), p95: percentile(0.95), p99: percentile(0.99) },
-        series: statistics.series.map(({ delivered, bounced, rejected }, i) => ({
-          period: timestampFromMs(from + i * stepMs),
-          sent: delivered + bounced,
-          delivered,
-          bounced,
-          rejected,
-        })),
-        domains: sending,
-        incomplete: statistics.isIncomplete || undefined,
-        groups: groups.map(groupOf),
-      }
-    },
+    from: timestampFromMs(from),
+    to: timestampFromMs(to),
+    granularity,
+    totals: totalsOf(statistics),
+    reasons: statistics.reasons,
+    latencyMs: { p50: percentile(0.5), p95: percentile(0.95), p99: percentile(0.99) },
+    series: statistics.series.map(({ delivered, bounced, rejected }, i) => ({
+      period: timestampFromMs(from + i * stepMs),
+      sent: delivered + bounced,
+      delivered,
+      bounced,
+      rejected,
+    })),
+    domains: sending,
+    incomplete: statistics.isIncomplete || undefined,
+    groups: groups.map(groupOf),
   }
+}
+
+function readQuery(request: GetStatsRequest, accountId: string, nowMs: number) {
+  const { granularity = Granularity.DAY } = request
+  readEnum('granularity', granularity, granularityNames)
+  const fromMs = readTimeText('from', request.from)
+  const toMs = readTimeText('to', request.to)
+  refuseReversed(fromMs, toMs)
+  const period = wholePeriods({ from: fromMs, to: toMs ?? nowMs, nowMs }, granularity)
+  const domain = readDomain(request.domain)
+  const tenantId = readTenantFilter(request.tenantId)
+  const by = readEnum('by', request.by, groupByNames) as GroupBy | undefined
+  if (by && granularity === Granularity.MINUTE) {
+    throw failField('by', 'is counted by whole hours. Ask for another `granularity`, or leave out `by`')
+  }
+  const countedId = request.simulated ? simulatedId(accountId) : accountId
+  return { accountId: countedId, ...period, domain, tenantId, granularity, by }
+}
+
+async function sendingOf(db: Database, breaker: Breaker, accountId: string, domain: string | undefined) {
+  const filter = and(eq(domains.accountId, accountId), domain === undefined ? undefined : eq(domains.name, domain))
+  const rows = await db.select({ name: domains.name }).from(domains).where(filter).orderBy(asc(domains.name))
+  const names = rows.map(({ name }) => name)
+  const states = await breaker.states(accountId, names)
+  return names.map((name) => ({ domain: name, sending: sendingNames.value(states.get(name)!) }))
 }
 
 /** In one snapshot, so that the groups add up to the totals whatever is recorded meanwhile. */

@@ -6,11 +6,13 @@ import {
   type SuppressionEntry,
   SuppressionEntrySchema,
   type SuppressionService,
+  type SuppressionServiceAddRequest,
   type SuppressionServiceImportRequest,
   type SuppressionServiceImportResponseSchema,
   type SuppressionServiceLiftRequest,
   type SuppressionServiceListRequest,
   SuppressionServiceListRequestSchema,
+  type SuppressionServiceRemoveRequest,
 } from '../../gen/verdict/v1/suppression_pb.ts'
 import { matchingFormOf } from '../../mail/address.ts'
 import { changeAs, type Requester } from '../access/audit/change-as.ts'
@@ -48,17 +50,11 @@ const SHOWN = 1_000
 /** The addresses of each kind that a dry run shows. */
 const PREVIEWED = 10
 
-export function createSuppressionService({ db, clock, sealer }: Backend): ServiceImpl<typeof SuppressionService> {
+export function createSuppressionService(backend: Backend): ServiceImpl<typeof SuppressionService> {
+  const { db, sealer } = backend
   return {
-    async import(request, context) {
-      return importAddresses({ db, clock }, request, requesterOf(context.values))
-    },
-
-    async undoImport({ importId }, context) {
-      const requester = requesterOf(context.values)
-      return undoImport(db, requester, readImportId(importId))
-    },
-
+    import: (request, { values }) => importAddresses(backend, request, requesterOf(values)),
+    undoImport: async ({ importId }, { values }) => undoImport(db, requesterOf(values), readImportId(importId)),
     async list(request, context) {
       const limit = readLimit(request.limit, MAX_ENTRIES)
       const filters = {
@@ -71,56 +67,60 @@ export function createSuppressionService({ db, clock, sealer }: Backend): Servic
       const { page, ...more } = pageOf(rows, limit, SuppressionServiceListRequestSchema, request)
       return { entries: page.map(entryOfRow), ...more }
     },
-
-    async add(request, context) {
-      const requester = requesterOf(context.values)
-      const list = { accountId: requester.accountId, tenantId: readTenant(request.tenantId) }
-      const email = readEmail(request.email)
-      const reason = readReason(request.reason ?? SuppressionReason.MANUAL)
-      return changeAs(db, requester, async (tx, author) => {
-        const added = await addSuppressions({ db: tx, clock }, list, [email], reason)
-        const change = { action: 'suppression.add', target: email, after: recorded(list, reason) } as const
-        if (added > 0) await record(tx, { ...author, ...change })
-        // There is one: the insertion has locked it, also when it was there before.
-        return entryOfRow((await findSuppression(tx, list, [email]))!)
-      })
-    },
-
-    async remove(request, context) {
-      const requester = requesterOf(context.values)
-      const list = { accountId: requester.accountId, tenantId: readTenantFilter(request.tenantId) }
-      const email = readEmail(request.email)
-      const spellings = await spellingsOf(db, sealer, email)
-      const removed = await changeAs(db, requester, async (tx, author) => {
-        const entry = await removeSuppression(tx, list, spellings)
-        const change = entry && { target: email, before: recorded(list, entry.reason) }
-        if (change) await record(tx, { ...author, action: 'suppression.remove', ...change })
-        return entry
-      })
-      if (removed) return {}
-      const isGlobal = await findSuppression(db, { accountId: EVERYBODY }, spellings)
-      throw fail('not_found', isGlobal ? GLOBAL : `There is no such entry for ${email} in this account.`)
-    },
-
-    async lift(request, context) {
-      const requester = requesterOf(context.values)
-      const { accountId } = requester
+    add: (request, { values }) => addAddress(backend, request, requesterOf(values)),
+    remove: (request, { values }) => removeAddress(backend, request, requesterOf(values)),
+    async lift(request, { values }) {
+      const requester = requesterOf(values)
       if (!request.createdFrom) throw failField('created_from', 'is required')
       if (!request.createdTo) throw failField('created_to', 'is required')
       const filters = readSharedFilters(request)
       if (filters.kind === EvidenceKind.COMPLAINT)
         throw failField('kind', 'must not be complaint: only what bounces made is lifted')
-      if (request.dryRun) {
-        const { lifted, rows } = await previewLift(db, accountId, filters, SHOWN_LIFTED)
-        return { lifted, entries: rows.map(entryOfRow) }
-      }
-      return liftSuppressions(db, requester, filters)
+      if (!request.dryRun) return liftSuppressions(db, requester, filters)
+      const { lifted, rows } = await previewLift(db, requester.accountId, filters, SHOWN_LIFTED)
+      return { lifted, entries: rows.map(entryOfRow) }
     },
   }
 }
 
+async function addAddress(
+  { db, clock }: Backend,
+  request: SuppressionServiceAddRequest,
+  requester: Requester,
+): Promise<SuppressionEntry> {
+  const list = { accountId: requester.accountId, tenantId: readTenant(request.tenantId) }
+  const email = readEmail(request.email)
+  const reason = readReason(request.reason ?? SuppressionReason.MANUAL)
+  return changeAs(db, requester, async (tx, author) => {
+    const added = await addSuppressions({ db: tx, clock }, list, [email], reason)
+    const change = { action: 'suppression.add', target: email, after: recorded(list, reason) } as const
+    if (added > 0) await record(tx, { ...author, ...change })
+    // There is one: the insertion has locked it, also when it was there before.
+    return entryOfRow((await findSuppression(tx, list, [email]))!)
+  })
+}
+
+async function removeAddress(
+  { db, sealer }: Backend,
+  request: SuppressionServiceRemoveRequest,
+  requester: Requester,
+): Promise<Record<string, never>> {
+  const list = { accountId: requester.accountId, tenantId: readTenantFilter(request.tenantId) }
+  const email = readEmail(request.email)
+  const spellings = await spellingsOf(db, sealer, email)
+  const removed = await changeAs(db, requester, async (tx, author) => {
+    const entry = await removeSuppression(tx, list, spellings)
+    const change = entry && { target: email, before: recorded(list, entry.reason) }
+    if (change) await record(tx, { ...author, action: 'suppression.remove', ...change })
+    return entry
+  })
+  if (removed) return {}
+  const isGlobal = await findSuppression(db, { accountId: EVERYBODY }, spellings)
+  throw fail('not_found', isGlobal ? GLOBAL : `There is no such entry for ${email} in this account.`)
+}
+
 async function importAddresses(
-  { db, clock }: Pick<Backend, 'db' | 'clock'>,
+  { db, clock }: Backend,
   { emails, tenantId, reason = SuppressionReason.IMPORT, dryRun, importId }: SuppressionServiceImportRequest,
   requester: Requester,
 ): Promise<MessageInitShape<typeof SuppressionServiceImportResponseSchema>> {

@@ -8,7 +8,7 @@ import { createSessionCookie, type SessionCookie } from './cookie.ts'
 import { createCredentialAttempts } from './credential-attempts.ts'
 import { createFailedSignIns } from './failed-sign-ins.ts'
 import { createLinkTokens } from './mail-links.ts'
-import { createIssuer, type OidcConfig } from './oidc/issuer.ts'
+import { Issuer, type OidcConfig } from './oidc/issuer.ts'
 import { createOidc } from './oidc/oidc.ts'
 import { createRequestCookie, type RequestCookie } from './oidc/request-cookie.ts'
 import { createSessionGate } from './session-gate.ts'
@@ -43,7 +43,7 @@ export function createPeople(parts: PeopleParts) {
   }
   let requestCookie: RequestCookie | undefined
   const issuer =
-    parts.oidc && createIssuer(parts.oidc, (fault) => log.warn(fault, 'a sign-in by OpenID Connect has failed'))
+    parts.oidc && new Issuer(parts.oidc, (fault) => log.warn(fault, 'a sign-in by OpenID Connect has failed'))
   const invitationLinks = createLinkTokens(sealer, 'invitation')
   const oidc = createOidc({
     ...parts,

@@ -17,6 +17,7 @@ import { accountOf, callerOf, logFieldsKey, refusalKey, traceKey } from '../../c
 import type { Database } from '../../db/connect.ts'
 import { and, eq } from '../../db/drizzle.ts'
 import { publicId, timeOfId } from '../../db/ids.ts'
+import type { StoredRequest } from '../../db/json-columns.ts'
 import { reasonNames, statusNames } from '../../db/outcome-names.ts'
 import { RETENTION_MS } from '../../db/retention.ts'
 import { messages, recipients, retries } from '../../db/schema.ts'
@@ -46,74 +47,64 @@ interface EmailServiceParts extends Backend, BatchMethodParts {
 }
 
 export function createEmailService(parts: EmailServiceParts): ServiceImpl<typeof EmailService> {
-  const { db, clock, send, senderDomains, idempotency, hashAddress } = parts
-
-  /** Runs a send, or its dry run with `sandbox`, under the idempotency key of its header. */
-  async function sendOne(request: SendRequest, context: HandlerContext, sandbox: boolean): Promise<SendResponse> {
-    const log = context.values.get(logFieldsKey)
-    log.sandbox = sandbox
-    const refusal = context.values.get(refusalKey)
-    const accountId = accountOf(context)
-    const run = async (signal: AbortSignal, key?: IdempotencyKey) => {
-      if (refusal) throw refusal
-      const message = await readRequest(request, { accountId, senderDomains })
-      log.recipients = recipientsInLog(message, hashAddress)
-      if (!sandbox) await auditPerson(message, context)
-      return send(message, {
-        accountId,
-        sandbox,
-        key,
-        signal,
-        trace: context.values.get(traceKey),
-      })
-    }
-
-    const key = readKey(context, sandbox, SendRequestSchema, request)
-    const response = key
-      ? replayHeaders(context, await idempotency.once(key, () => run(NEVER, key)))
-      : (await run(context.signal))!
-
-    Object.assign(log, {
-      message_id: response.messageId,
-      outcome: statusNames.name(response.status),
-      reason: response.reason && reasonNames.name(response.reason),
-      in_doubt: response.inDoubt,
-    })
-    return response
-  }
-
-  /** Records a person's email in the audit log before it is sent. An API key's email has no such entry. */
-  async function auditPerson({ recipients, retryOf }: Message, { values }: HandlerContext): Promise<void> {
-    if (!callerOf({ values }).person) return
-    const after = { recipients: recipients.length, retry_of: retryOf && publicId('msg', retryOf) }
-    const target = recipients[0]!.address.address
-    await changeAs(db, requesterOf(values), (tx, author) =>
-      record(tx, { ...author, action: 'email.send', target, after }),
-    )
-  }
-
   return {
-    send(request, context) {
-      return sendOne(request, context, isDryRun(context))
-    },
-
+    send: (request, context) => sendOne(parts, request, context, isDryRun(context)),
     validate(request, context) {
       readSandbox(context.requestHeader)
-      return sendOne(request, context, true)
+      return sendOne(parts, request, context, true)
     },
-
     sendBatch: createSendBatch(parts),
-
     listEmails: createListEmails(parts),
-
     listRefusedSends: createListRefusedSends(parts),
-
     async getEmail({ id }, context) {
-      const email = await storedEmail(db, accountOf(context), readKeptId(KEPT_EMAIL, id, clock))
+      const email = await storedEmail(parts.db, accountOf(context), readKeptId(KEPT_EMAIL, id, parts.clock))
       if (!email) throw unknownId(KEPT_EMAIL, id)
       return email
     },
   }
+}
+
+/** Runs a send, or its dry run with `sandbox`, under the idempotency key of its header. */
+async function sendOne(
+  { db, send, senderDomains, idempotency, hashAddress }: EmailServiceParts,
+  request: SendRequest,
+  context: HandlerContext,
+  sandbox: boolean,
+): Promise<SendResponse> {
+  const log = context.values.get(logFieldsKey)
+  log.sandbox = sandbox
+  const refusal = context.values.get(refusalKey)
+  const accountId = accountOf(context)
+  const run = async (signal: AbortSignal, key?: IdempotencyKey) => {
+    if (refusal) throw refusal
+    const message = await readRequest(request, { accountId, senderDomains })
+    log.recipients = recipientsInLog(message, hashAddress)
+    if (!sandbox) await auditPerson(db, message, context)
+    return send(message, { accountId, sandbox, key, signal, trace: context.values.get(traceKey) })
+  }
+
+  const key = readKey(context, sandbox, SendRequestSchema, request)
+  const response = key
+    ? replayHeaders(context, await idempotency.once(key, () => run(NEVER, key)))
+    : (await run(context.signal))!
+
+  Object.assign(log, {
+    message_id: response.messageId,
+    outcome: statusNames.name(response.status),
+    reason: response.reason && reasonNames.name(response.reason),
+    in_doubt: response.inDoubt,
+  })
+  return response
+}
+
+/** Records a person's email in the audit log before it is sent. An API key's email has no such entry. */
+async function auditPerson(db: Database, { recipients, retryOf }: Message, { values }: HandlerContext): Promise<void> {
+  if (!callerOf({ values }).person) return
+  const after = { recipients: recipients.length, retry_of: retryOf && publicId('msg', retryOf) }
+  const target = recipients[0]!.address.address
+  await changeAs(db, requesterOf(values), (tx, author) =>
+    record(tx, { ...author, action: 'email.send', target, after }),
+  )
 }
 
 function recipientsInLog(message: Message, hashAddress: EmailServiceParts['hashAddress']) {
@@ -129,38 +120,18 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
   const [rows, reports, retriedBy] = await Promise.all([
     db.select().from(recipients).where(eq(recipients.messageId, id)).orderBy(recipients.position),
     reportsAbout(db, [id]),
-    db
-      .selectDistinct({ id: retries.messageId })
-      .from(retries)
-      .where(eq(retries.retriedId, id))
-      .orderBy(retries.messageId),
+    retriesOf(db, id),
   ])
   const outcomes = rows.map((row) => explain(outcomeOfRow(row), message.domain))
-  const { request } = message
   const createdAtMs = timeOfId(id)
   return create(GetEmailResponseSchema, {
     messageId: publicId('msg', id),
     ...summarise(outcomes),
-    from: request.from,
-    to: request.to,
-    cc: request.cc,
-    bcc: request.bcc,
-    replyTo: request.reply_to,
-    subject: request.subject,
-    headers: Object.fromEntries(request.headers),
+    ...fieldsOf(message.request),
     tenantId: message.tenantId ?? undefined,
-    metadata: request.metadata,
-    tag: request.tag,
-    retryOf: request.retry_of,
-    retriedBy: retriedBy.map((retry) => publicId('msg', retry.id)),
+    retriedBy,
     sandbox: message.sandbox,
     sizeBytes: message.sizeBytes,
-    attachments: request.attachments.map((file) => ({
-      filename: file.filename,
-      contentType: file.content_type,
-      contentId: file.content_id,
-      sizeBytes: file.size_bytes,
-    })),
     recipients: outcomes,
     events: rows.map((row) => ({
       eventId: publicId('evt', row.eventId),
@@ -171,14 +142,42 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
     createdAt: timestampFromMs(createdAtMs),
     completedAt: timestampFromMs(message.completedAt.getTime()),
     expiresAt: timestampFromMs(createdAtMs + RETENTION_MS),
-    html: request.html,
-    text: request.text,
-    autoText: request.auto_text,
-    raw: request.raw,
     feedback: (reports.get(id) ?? []).map((report) => ({
       ...reportOf(report),
       detail: report.detail ?? undefined,
       evidence: readStored(EvidenceSchema, report.evidence),
     })),
   })
+}
+
+/** The ids of the messages that retry this one. */
+async function retriesOf(db: Database, id: string): Promise<string[]> {
+  const { messageId, retriedId } = retries
+  const rows = await db.selectDistinct({ messageId }).from(retries).where(eq(retriedId, id)).orderBy(messageId)
+  return rows.map((row) => publicId('msg', row.messageId))
+}
+
+function fieldsOf(request: StoredRequest) {
+  return {
+    from: request.from,
+    to: request.to,
+    cc: request.cc,
+    bcc: request.bcc,
+    replyTo: request.reply_to,
+    subject: request.subject,
+    headers: Object.fromEntries(request.headers),
+    metadata: request.metadata,
+    tag: request.tag,
+    retryOf: request.retry_of,
+    attachments: request.attachments.map((file) => ({
+      filename: file.filename,
+      contentType: file.content_type,
+      contentId: file.content_id,
+      sizeBytes: file.size_bytes,
+    })),
+    html: request.html,
+    text: request.text,
+    autoText: request.auto_text,
+    raw: request.raw,
+  }
 }

@@ -40,51 +40,13 @@ interface EventServiceParts extends Backend {
 export function createEventService(parts: EventServiceParts): ServiceImpl<typeof EventService> {
   const { db, clock, replay, changes, workflowLink } = parts
   const storedEventOf = createReadEvent(db)
-
-  async function readEvent(accountId: string, shown: string): Promise<EventRow> {
-    const id = readKeptId(KEPT_EVENT, shown, clock)
-    const [row] = await db
-      .select()
-      .from(events)
-      .where(and(eq(events.id, id), eq(events.accountId, accountId)))
-    if (!row) throw unknownId(KEPT_EVENT, shown)
-    return row
-  }
-
-  /** Reads an event to replay. The payload of an outcome needs rows that expire with its message. */
-  async function readWholeEvent(accountId: string, shown: string): Promise<EventRow> {
-    const row = await readEvent(accountId, shown)
-    if (NEEDS_MESSAGE[row.event] && isExpired(row.messageId, clock)) throw expiredId(KEPT_EVENT, shown)
-    return row
-  }
-
   return {
     streamEvents: (request, context) => changes.streamEvents(request, context),
     listChanges: (request, context) => changes.listChanges(request, context),
-
-    async listEvents(request, context) {
-      const accountId = accountOf(context)
-      const limit = readLimit(request.limit)
-      // An event carries its timestamp in its id: see server/ledger/event-ids.ts.
-      const range = readRange(ListEventsRequestSchema, request, clock)
-      const { equal, recipient } = readFilters(request)
-      const filters = [eq(events.accountId, accountId), ...equal]
-      // The index of recipients finds whole addresses only.
-      const isSearch = recipient !== undefined && !('address' in recipient)
-      const { messageId } = request
-      // A caller may ask for the events of a message that it has just sent.
-      const read = messageId === undefined ? parts.read : readOn(db)
-      return read(async (db) => {
-        const { rows, stoppedAt } = await eventsOf(db, filters, range, limit + 1, { messageId, isSearch })
-        const { page, ...more } = pageOf(rows, limit, ListEventsRequestSchema, request, stoppedAt)
-        const fieldsOf = await fieldsOfEvents(db, accountId, page, { withSubjects: true })
-        return { events: page.map(fieldsOf), ...more }
-      })
-    },
-
+    listEvents: (request, context) => listEvents(parts, request, accountOf(context)),
     async getEvent({ eventId }, context) {
       const { accountId, scopes, person } = callerOf(context)
-      const row = await readEvent(accountId, eventId)
+      const row = await readEvent(parts, accountId, eventId)
       const showsUrls = person !== undefined || (scopes?.has('webhooks.read') ?? false)
       const [fieldsOf, dispatches] = await Promise.all([
         fieldsOfEvents(db, accountId, [row], { withSubjects: true }),
@@ -99,7 +61,7 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
     async replayEvent({ eventId, endpointId }, context) {
       refuseEmptyName(endpointId)
       const accountId = accountOf(context)
-      const row = await readWholeEvent(accountId, eventId)
+      const row = await readWholeEvent(parts, accountId, eventId)
       const endpointIds = await receiversOfEvent(db, row, endpointId)
       return responseOf(one(await replay(accountId, [{ ...row, endpointIds }], context.values.get(traceKey))))
     },
@@ -116,15 +78,52 @@ export function createEventService(parts: EventServiceParts): ServiceImpl<typeof
   }
 }
 
+async function listEvents(parts: EventServiceParts, request: ListEventsRequest, accountId: string) {
+  const limit = readLimit(request.limit)
+  // An event carries its timestamp in its id: see server/ledger/event-ids.ts.
+  const range = readRange(ListEventsRequestSchema, request, parts.clock)
+  const { equal, recipient } = readFilters(request)
+  const filters = [eq(events.accountId, accountId), ...equal]
+  // The index of recipients finds whole addresses only.
+  const isSearch = recipient !== undefined && !('address' in recipient)
+  const { messageId } = request
+  // A caller may ask for the events of a message that it has just sent.
+  const read = messageId === undefined ? parts.read : readOn(parts.db)
+  return read(async (db) => {
+    const { rows, stoppedAt } = await eventsOf(db, filters, range, limit + 1, { messageId, isSearch })
+    const { page, ...more } = pageOf(rows, limit, ListEventsRequestSchema, request, stoppedAt)
+    const fieldsOf = await fieldsOfEvents(db, accountId, page, { withSubjects: true })
+    return { events: page.map(fieldsOf), ...more }
+  })
+}
+
 function readFilters(request: ListEventsRequest) {
   const recipient = readSoughtRecipient(request.recipient)
   const { recipient: _, ...columns } = readEventFilters({ ...request, recipient: undefined })
-  const asked = Object.entries(columns).filter(([, value]) => value !== undefined)
-  const equal = asked.map(([name, value]) => eq(events[name as keyof typeof columns], value!))
+  const equal = Object.entries(columns).flatMap(([name, value]) =>
+    value === undefined ? [] : [eq(events[name as keyof typeof columns], value)],
+  )
   // The kind is a constant, so that the planner uses the partial index of feedback events.
   if (columns.feedback !== undefined) equal.push(sql`events.event = 'email.feedback'`)
   if (recipient !== undefined) equal.push(isRecipient('events.recipient', recipient))
   return { equal, recipient }
+}
+
+async function readEvent({ db, clock }: EventServiceParts, accountId: string, shown: string): Promise<EventRow> {
+  const id = readKeptId(KEPT_EVENT, shown, clock)
+  const [row] = await db
+    .select()
+    .from(events)
+    .where(and(eq(events.id, id), eq(events.accountId, accountId)))
+  if (!row) throw unknownId(KEPT_EVENT, shown)
+  return row
+}
+
+/** Reads an event to replay. The payload of an outcome needs rows that expire with its message. */
+async function readWholeEvent(parts: EventServiceParts, accountId: string, shown: string): Promise<EventRow> {
+  const row = await readEvent(parts, accountId, shown)
+  if (NEEDS_MESSAGE[row.event] && isExpired(row.messageId, parts.clock)) throw expiredId(KEPT_EVENT, shown)
+  return row
 }
 
 /** Reads the newest events, of one message or of all. */

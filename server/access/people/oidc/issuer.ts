@@ -34,20 +34,6 @@ export interface Profile {
   name: string | undefined
 }
 
-export interface Issuer {
-  issuer: string
-  /** For people: `accounts.example.com`. */
-  host: string
-  /** The URL to send the browser to. Throws `transient_failure` while the issuer does not respond. */
-  authorizationUrl(request: OidcRequest, redirectUri: string): Promise<string>
-  /**
-   * Exchanges the response, a query string, for a verified identity: state, nonce, PKCE, the signature by the issuer's
-   * keys, issuer, audience and expiry; for a request `anew` also the time of the sign-in. Throws `wrong_credentials`
-   * and `transient_failure`.
-   */
-  identify(request: OidcRequest, redirectUri: string, response: string): Promise<Identity>
-}
-
 /** The fields of a fault in the log. Claims may name a person, so none is in it. */
 export interface IssuerFault {
   issuer: string
@@ -69,108 +55,124 @@ const LONGEST_SUBJECT = 255
 const NO_SUBJECT = 'The issuer did not say who you are. Ask the operator to check it.'
 
 /** The client of the one issuer. Its library is loaded at the first sign-in. */
-export function createIssuer(config: OidcConfig, note: (fault: IssuerFault) => void): Issuer {
-  const { host } = new URL(config.issuer)
-  let known: { configuration: Promise<Configuration>; sinceMs: number } | undefined
+export class Issuer {
+  readonly issuer: string
+  /** For people: `accounts.example.com`. */
+  readonly host: string
+  readonly #config: OidcConfig
+  readonly #note: (fault: IssuerFault) => void
+  #known: { configuration: Promise<Configuration>; sinceMs: number } | undefined
 
-  async function discover(): Promise<Configuration> {
-    const client = await import('openid-client')
-    const isLocal = config.issuer.startsWith('http:')
-    return client.discovery(new URL(config.issuer), config.clientId, undefined, authentication(client), {
-      timeout: REQUEST_SECONDS,
-      execute: [client.enableNonRepudiationChecks, ...(isLocal ? [client.allowInsecureRequests] : [])],
+  constructor(config: OidcConfig, note: (fault: IssuerFault) => void) {
+    this.issuer = config.issuer
+    this.host = new URL(config.issuer).host
+    this.#config = config
+    this.#note = note
+  }
+
+  /** The URL to send the browser to. Throws `transient_failure` while the issuer does not respond. */
+  authorizationUrl(request: OidcRequest, redirectUri: string): Promise<string> {
+    return this.#guarded(async () => {
+      const { buildAuthorizationUrl, calculatePKCECodeChallenge } = await import('openid-client')
+      const url = buildAuthorizationUrl(await this.#configuration(METADATA_MS.start), {
+        redirect_uri: redirectUri,
+        scope: 'openid email profile',
+        state: request.state,
+        nonce: request.nonce,
+        code_challenge: await calculatePKCECodeChallenge(request.verifier),
+        code_challenge_method: 'S256',
+        ...(request.anew && { max_age: '0' }),
+      })
+      return url.href
     })
   }
 
-  /** HTTP Basic is the default of the standard (OpenID Connect Discovery 3), where the metadata name no method. */
-  function authentication({ ClientSecretBasic, ClientSecretPost }: typeof import('openid-client')) {
-    const [basic, post] = [ClientSecretBasic(config.clientSecret), ClientSecretPost(config.clientSecret)]
-    return (...request: Parameters<typeof basic>) => {
-      const { token_endpoint_auth_methods_supported: methods = ['client_secret_basic'] } = request[0]
-      return (methods.includes('client_secret_basic') ? basic : post)(...request)
+  /**
+   * Exchanges the response, a query string, for a verified identity: state, nonce, PKCE, the signature by the issuer's
+   * keys, issuer, audience and expiry; for a request `anew` also the time of the sign-in. Throws `wrong_credentials`
+   * and `transient_failure`.
+   */
+  identify(request: OidcRequest, redirectUri: string, response: string): Promise<Identity> {
+    return this.#guarded(async () => {
+      const { authorizationCodeGrant, fetchUserInfo } = await import('openid-client')
+      const server = await this.#configuration(METADATA_MS.finish)
+      const url = new URL(redirectUri)
+      url.search = response
+      const tokens = await authorizationCodeGrant(server, url, {
+        pkceCodeVerifier: request.verifier,
+        expectedState: request.state,
+        expectedNonce: request.nonce,
+        idTokenExpected: true,
+        // The person must have signed in there after the request was made, however long it took them to come back.
+        ...(request.anew && { maxAge: Math.ceil((Date.now() - request.startedAtMs) / 1_000) }),
+      })
+      const claims = tokens.claims()
+      if (!claims?.sub || claims.sub.length > LONGEST_SUBJECT) throw refused(NO_SUBJECT)
+      const profile = async () => {
+        const isEnough = claims.email !== undefined || !server.serverMetadata().userinfo_endpoint
+        return profileOf(isEnough ? claims : await fetchUserInfo(server, tokens.access_token, claims.sub))
+      }
+      return { issuer: claims.iss, subject: claims.sub, profile: () => this.#guarded(profile) }
+    })
+  }
+
+  async #guarded<Result>(ask: () => Promise<Result>): Promise<Result> {
+    try {
+      return await ask()
+    } catch (error) {
+      throw reasonOf(error) ? error : this.#faultOf(error)
     }
   }
 
-  function configuration(maxAgeMs: number): Promise<Configuration> {
-    if (!known || performance.now() - known.sinceMs > maxAgeMs) {
-      const current = { configuration: discover(), sinceMs: performance.now() }
-      known = current
+  #configuration(maxAgeMs: number): Promise<Configuration> {
+    if (!this.#known || performance.now() - this.#known.sinceMs > maxAgeMs) {
+      const current = { configuration: discover(this.#config), sinceMs: performance.now() }
+      this.#known = current
       current.configuration.catch(() => {
-        if (known === current) known = undefined
+        if (this.#known === current) this.#known = undefined
       })
     }
-    return known.configuration
+    return this.#known.configuration
   }
 
   /** The documented error for a fault of the issuer, of its configuration, or of what the browser brought back. */
-  function faultOf(error: unknown): Error {
+  #faultOf(error: unknown): Error {
     const { name, message, cause, code = '', error: word = '' } = error as Error & { code?: string; error?: string }
     if (name === 'AuthorizationResponseError') {
       // The word comes from the address bar.
-      return refused(`${host} did not sign you in${/^[a-z_]{1,40}$/.test(word) ? ` (${word})` : ''}. Try again.`)
+      return refused(`${this.host} did not sign you in${/^[a-z_]{1,40}$/.test(word) ? ` (${word})` : ''}. Try again.`)
     }
     if (name === 'ResponseBodyError' && word === 'invalid_grant') return refused(START_AGAIN)
-    note({
-      issuer: config.issuer,
+    this.#note({
+      issuer: this.issuer,
       code: word || code,
       message,
       cause: cause instanceof Error ? cause.message : undefined,
     })
     if (name === 'WWWAuthenticateChallengeError' || CLIENT_FAULTS.includes(word))
       return unavailable(
-        `${host} refuses this service: ask the operator to check OIDC_CLIENT_ID and OIDC_CLIENT_SECRET`,
+        `${this.host} refuses this service: ask the operator to check OIDC_CLIENT_ID and OIDC_CLIENT_SECRET`,
       )
     if (REFUSALS.includes(code)) return refused(START_AGAIN)
-    return unavailable(`${host} does not respond as it should. Sign in with your password, or try again`)
+    return unavailable(`${this.host} does not respond as it should. Sign in with your password, or try again`)
   }
+}
 
-  async function guarded<Result>(ask: () => Promise<Result>): Promise<Result> {
-    try {
-      return await ask()
-    } catch (error) {
-      throw reasonOf(error) ? error : faultOf(error)
-    }
-  }
+async function discover({ issuer, clientId, clientSecret }: OidcConfig): Promise<Configuration> {
+  const client = await import('openid-client')
+  const isLocal = issuer.startsWith('http:')
+  return client.discovery(new URL(issuer), clientId, undefined, authentication(client, clientSecret), {
+    timeout: REQUEST_SECONDS,
+    execute: [client.enableNonRepudiationChecks, ...(isLocal ? [client.allowInsecureRequests] : [])],
+  })
+}
 
-  return {
-    issuer: config.issuer,
-    host,
-    authorizationUrl: (request, redirectUri) =>
-      guarded(async () => {
-        const { buildAuthorizationUrl, calculatePKCECodeChallenge } = await import('openid-client')
-        const url = buildAuthorizationUrl(await configuration(METADATA_MS.start), {
-          redirect_uri: redirectUri,
-          scope: 'openid email profile',
-          state: request.state,
-          nonce: request.nonce,
-          code_challenge: await calculatePKCECodeChallenge(request.verifier),
-          code_challenge_method: 'S256',
-          ...(request.anew && { max_age: '0' }),
-        })
-        return url.href
-      }),
-    identify: (request, redirectUri, response) =>
-      guarded(async () => {
-        const { authorizationCodeGrant, fetchUserInfo } = await import('openid-client')
-        const server = await configuration(METADATA_MS.finish)
-        const url = new URL(redirectUri)
-        url.search = response
-        const tokens = await authorizationCodeGrant(server, url, {
-          pkceCodeVerifier: request.verifier,
-          expectedState: request.state,
-          expectedNonce: request.nonce,
-          idTokenExpected: true,
-          // The person must have signed in there after the request was made, however long it took them to come back.
-          ...(request.anew && { maxAge: Math.ceil((Date.now() - request.startedAtMs) / 1_000) }),
-        })
-        const claims = tokens.claims()
-        if (!claims?.sub || claims.sub.length > LONGEST_SUBJECT) throw refused(NO_SUBJECT)
-        const profile = async () => {
-          const isEnough = claims.email !== undefined || !server.serverMetadata().userinfo_endpoint
-          return profileOf(isEnough ? claims : await fetchUserInfo(server, tokens.access_token, claims.sub))
-        }
-        return { issuer: claims.iss, subject: claims.sub, profile: () => guarded(profile) }
-      }),
+/** HTTP Basic is the default of the standard (OpenID Connect Discovery 3), where the metadata name no method. */
+function authentication({ ClientSecretBasic, ClientSecretPost }: typeof import('openid-client'), secret: string) {
+  const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
+  return (...request: Parameters<typeof basic>) => {
+    const { token_endpoint_auth_methods_supported: methods = ['client_secret_basic'] } = request[0]
+    return (methods.includes('client_secret_basic') ? basic : post)(...request)
   }
 }
 
