@@ -16,9 +16,9 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
   'the limits of connections and their streams': {
     'server/db/primary.ts': ['sockets'],
     'server/http/listener/connection-limit.ts': ['awaited', 'open', 'requests'],
-    'server/http/listener/http1.ts': ['latest', 'refused', 'watchPieces', 'waiting'],
-    'server/http/listener/http2.ts': ['onNewStream', 'sessions', 'streams', 'streamsOf'],
-    'server/http/listener/listen.ts': ['connections'],
+    'server/http/listener/http1.ts': ['connections'],
+    'server/http/listener/http2.ts': ['onNewStream', 'open', 'streams', 'streamsOf'],
+    'server/http/listener/listen.ts': ['open'],
     'server/http/rpc/streams-of-connection.ts': ['open'],
     'server/http/site/readiness.ts': ['followers'],
     'server/inbound/listener.ts': ['addressees'],

@@ -14,6 +14,7 @@ import { record } from '../access/audit/record-change.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { refuseMore } from '../access/running-work.ts'
 import { accountOf } from '../caller.ts'
+import type { Database } from '../db/connect.ts'
 import { and, asc, desc, eq, gt, sql } from '../db/drizzle.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { newId, parsePublicId, publicId } from '../db/ids.ts'
@@ -32,59 +33,22 @@ const LISTED = 50
 const LISTED_FAULTS = 1_000
 
 export function createImportService({ db, clock }: Pick<Backend, 'db' | 'clock'>): ServiceImpl<typeof ImportService> {
-  async function readImport(accountId: string, text: string): Promise<ImportRow> {
-    const id = parsePublicId('imp', text)
-    const [row] = id ? await db.select().from(suppressionImports).where(isImport(accountId, id)) : []
-    if (!row) throw fail('not_found', `There is no import ${JSON.stringify(text.slice(0, 64))} in this account.`)
-    return row
-  }
-
-  /** Starts an import, or returns the running one of the same file. Throws when the account may start no other one. */
-  function start(row: NewImport, requester: Requester): Promise<ImportRow> {
-    return changeAs(db, requester, async (tx, author) => {
-      await lockAccount(tx, row.accountId)
-      const running = await tx
-        .select()
-        .from(suppressionImports)
-        .where(and(eq(suppressionImports.accountId, row.accountId), eq(suppressionImports.state, 'running')))
-      const same = running.find(({ tenantId, digest }) => tenantId === row.tenantId && row.digest.equals(digest))
-      if (same) return same
-      refuseMore('import', running.length)
-      const values = { ...row, state: 'running' as const }
-      const started = one(await tx.insert(suppressionImports).values(values).returning())
-      const { fileName: target, lines, tenantId } = row
-      const after = { state: 'running', lines, tenant_id: tenantId || undefined }
-      await record(tx, { ...author, action: 'suppression.import', target, after })
-      return started
-    })
-  }
-
   return {
     async startImport(request, context) {
       const file = readFile(request)
       const row = { ...file, id: newId(clock.now()), accountId: accountOf(context), createdBy: personOf(context).email }
-      return { import: importOf(await start(row, requesterOf(context.values))) }
+      return { import: importOf(await start(db, row, requesterOf(context.values))) }
     },
-
     async addPart(request, context) {
-      const { id } = await readImport(accountOf(context), request.importId)
+      const { id } = await readImport(db, accountOf(context), request.importId)
       return { import: importOf(await addPart({ db, clock }, id, request, requesterOf(context.values))) }
     },
-
     async cancelImport({ importId }, context) {
       const accountId = accountOf(context)
-      const { id } = await readImport(accountId, importId)
-      await changeAs(db, requesterOf(context.values), async (tx, author) => {
-        const [cancelled] = await tx
-          .update(suppressionImports)
-          .set({ state: 'cancelled', endedAt: sql`clock_timestamp()` })
-          .where(and(eq(suppressionImports.id, id), eq(suppressionImports.state, 'running')))
-          .returning()
-        if (cancelled) await recordEnd(tx, cancelled, author)
-      })
-      return { import: importOf(await readImport(accountId, importId)) }
+      const { id } = await readImport(db, accountId, importId)
+      await cancel(db, id, requesterOf(context.values))
+      return { import: importOf(await readImport(db, accountId, importId)) }
     },
-
     async listImports(_, context) {
       const accountId = accountOf(context)
       const rows = await db
@@ -96,9 +60,8 @@ export function createImportService({ db, clock }: Pick<Backend, 'db' | 'clock'>
         .limit(LISTED)
       return { imports: rows.toSorted((a, b) => (a.id < b.id ? 1 : -1)).map(importOf) }
     },
-
     async listImportFaults({ importId, afterLine = 0 }, context) {
-      const { id } = await readImport(accountOf(context), importId)
+      const { id } = await readImport(db, accountOf(context), importId)
       const { line, text, message } = importFaults
       const faults = await db
         .select({ line, text, message })
@@ -109,6 +72,44 @@ export function createImportService({ db, clock }: Pick<Backend, 'db' | 'clock'>
       return { faults: faults.slice(0, LISTED_FAULTS), hasMore: faults.length > LISTED_FAULTS }
     },
   }
+}
+
+async function readImport(db: Database, accountId: string, text: string): Promise<ImportRow> {
+  const id = parsePublicId('imp', text)
+  const [row] = id ? await db.select().from(suppressionImports).where(isImport(accountId, id)) : []
+  if (!row) throw fail('not_found', `There is no import ${JSON.stringify(text.slice(0, 64))} in this account.`)
+  return row
+}
+
+/** Starts an import, or returns the running one of the same file. Throws when the account may start no other one. */
+function start(db: Database, row: NewImport, requester: Requester): Promise<ImportRow> {
+  return changeAs(db, requester, async (tx, author) => {
+    await lockAccount(tx, row.accountId)
+    const running = await tx
+      .select()
+      .from(suppressionImports)
+      .where(and(eq(suppressionImports.accountId, row.accountId), eq(suppressionImports.state, 'running')))
+    const same = running.find(({ tenantId, digest }) => tenantId === row.tenantId && row.digest.equals(digest))
+    if (same) return same
+    refuseMore('import', running.length)
+    const values = { ...row, state: 'running' as const }
+    const started = one(await tx.insert(suppressionImports).values(values).returning())
+    const { fileName: target, lines, tenantId } = row
+    const after = { state: 'running', lines, tenant_id: tenantId || undefined }
+    await record(tx, { ...author, action: 'suppression.import', target, after })
+    return started
+  })
+}
+
+function cancel(db: Database, id: string, requester: Requester): Promise<void> {
+  return changeAs(db, requester, async (tx, author) => {
+    const [cancelled] = await tx
+      .update(suppressionImports)
+      .set({ state: 'cancelled', endedAt: sql`clock_timestamp()` })
+      .where(and(eq(suppressionImports.id, id), eq(suppressionImports.state, 'running')))
+      .returning()
+    if (cancelled) await recordEnd(tx, cancelled, author)
+  })
 }
 
 type NewImport = File & Pick<ImportRow, 'id' | 'accountId' | 'createdBy'>

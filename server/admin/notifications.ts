@@ -1,8 +1,9 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
-import type { ServiceImpl } from '@connectrpc/connect'
+import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
 import {
   type TroubleKind as ContractKind,
+  type ListNotificationsRequest,
   ListNotificationsRequestSchema,
   NotificationChannelSchema,
   NotificationSchema,
@@ -13,6 +14,7 @@ import {
 import { changeAs } from '../access/audit/change-as.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { accountOf } from '../caller.ts'
+import type { Database } from '../db/connect.ts'
 import { and, desc, eq, inArray, lt } from '../db/drizzle.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { publicId } from '../db/ids.ts'
@@ -40,7 +42,7 @@ export interface NotificationServiceParts extends Pick<Backend, 'db' | 'sealer' 
 }
 
 export function createNotificationService(parts: NotificationServiceParts): ServiceImpl<typeof NotificationService> {
-  const { db, notifyFrom, webhooks, publicUrl } = parts
+  const { db, notifyFrom, webhooks } = parts
   const urls = createNotificationUrls(parts)
   return {
     async listTroubles(_, context) {
@@ -48,28 +50,7 @@ export function createNotificationService(parts: NotificationServiceParts): Serv
       return { troubles: troubles.map(shownTrouble) }
     },
 
-    async listNotifications(request, context) {
-      const accountId = accountOf(context)
-      const limit = readLimit(request.limit)
-      const after = readCursor(ListNotificationsRequestSchema, request)
-      const rows = await db
-        .select({ id: notices.id, notice: notices, name: people.name })
-        .from(notices)
-        .leftJoin(members, and(eq(members.accountId, accountId), eq(members.personId, notices.personId)))
-        .leftJoin(people, eq(people.id, members.personId))
-        .where(
-          and(
-            eq(notices.accountId, accountId),
-            inArray(notices.kind, [...TROUBLE_KINDS]),
-            after === undefined ? undefined : lt(notices.id, after),
-          ),
-        )
-        .orderBy(desc(notices.id))
-        .limit(limit + 1)
-      const { page, nextCursor } = pageOf(rows, limit, ListNotificationsRequestSchema, request)
-      return { notifications: page.map(({ notice, name }) => shownNotice(notice, name)), nextCursor }
-    },
-
+    listNotifications: (request, context) => listNotifications(db, request, accountOf(context)),
     async getNotificationSettings(_, context) {
       const accountId = accountOf(context)
       const [kinds, url] = await Promise.all([
@@ -83,36 +64,56 @@ export function createNotificationService(parts: NotificationServiceParts): Serv
         urlSetAt: url && timestampFromDate(url.createdAt),
       }
     },
-
     async setNotificationMails({ mails }, context) {
       const whose = { accountId: accountOf(context), personId: personOf(context).personId }
       const kinds = [...new Set(mails.map(readKind))]
       await changeAs(db, requesterOf(context.values), (tx) => storeChoice(tx, whose, kinds))
       return {}
     },
-
     async setNotificationUrl(request, context) {
       const url = readUrl(request.url, webhooks.urls.faultOf)
       await urls.set(accountOf(context), url, requesterOf(context.values))
       return { urlOrigin: new URL(url).origin }
     },
-
     async removeNotificationUrl(_, context) {
       await urls.set(accountOf(context), undefined, requesterOf(context.values))
       return {}
     },
-
     async testNotificationUrl(_, context) {
-      const accountId = accountOf(context)
-      const url = await urls.open(accountId)
+      const url = await urls.open(accountOf(context))
       if (url === undefined) throw fail('not_found', 'This account has no notification URL. Set one first.')
-      const startedMs = performance.now()
-      const sender = { endpointId: accountId, signal: context.signal }
-      const result = await webhooks.post(url, CHAT_HEADERS, chatBody([testText(publicUrl())]), sender)
-      if (!result) throw fail('transient_failure', 'No connection to this host is free. Try again in a moment.')
-      return { ...shownTest(result), durationMs: Math.round(performance.now() - startedMs) }
+      return testUrl(parts, url, context)
     },
   }
+}
+
+async function listNotifications(db: Database, request: ListNotificationsRequest, accountId: string) {
+  const limit = readLimit(request.limit)
+  const after = readCursor(ListNotificationsRequestSchema, request)
+  const rows = await db
+    .select({ id: notices.id, notice: notices, name: people.name })
+    .from(notices)
+    .leftJoin(members, and(eq(members.accountId, accountId), eq(members.personId, notices.personId)))
+    .leftJoin(people, eq(people.id, members.personId))
+    .where(
+      and(
+        eq(notices.accountId, accountId),
+        inArray(notices.kind, [...TROUBLE_KINDS]),
+        after === undefined ? undefined : lt(notices.id, after),
+      ),
+    )
+    .orderBy(desc(notices.id))
+    .limit(limit + 1)
+  const { page, nextCursor } = pageOf(rows, limit, ListNotificationsRequestSchema, request)
+  return { notifications: page.map(({ notice, name }) => shownNotice(notice, name)), nextCursor }
+}
+
+async function testUrl({ webhooks, publicUrl }: NotificationServiceParts, url: string, context: HandlerContext) {
+  const startedMs = performance.now()
+  const sender = { endpointId: accountOf(context), signal: context.signal }
+  const result = await webhooks.post(url, CHAT_HEADERS, chatBody([testText(publicUrl())]), sender)
+  if (!result) throw fail('transient_failure', 'No connection to this host is free. Try again in a moment.')
+  return { ...shownTest(result), durationMs: Math.round(performance.now() - startedMs) }
 }
 
 function readKind(kind: ContractKind): TroubleKind {

@@ -1,7 +1,7 @@
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
 import type { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
-import { authorIn } from '../access/audit/change-as.ts'
+import { authorIn, type Requester } from '../access/audit/change-as.ts'
 import { recordForPerson } from '../access/audit/record-for-person.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { countWrong } from '../access/people/credential-attempts.ts'
@@ -10,6 +10,7 @@ import { signInMethodsOf, unlinkIdentity } from '../access/people/oidc/identitie
 import { confirmedUntilMs, confirmSession, endSession, listSessions, lockSessions } from '../access/people/sessions.ts'
 import { createWindows } from '../access/windows.ts'
 import { type CallingPerson, callerOf, remoteAddressKey } from '../caller.ts'
+import type { Database } from '../db/connect.ts'
 import { asc, eq } from '../db/drizzle.ts'
 import { parsePublicId, publicId } from '../db/ids.ts'
 import { members, people, sessions } from '../db/people-schema.ts'
@@ -36,50 +37,18 @@ export function createPersonService(parts: PersonServiceParts): ServiceImpl<type
   const { db, clock } = parts
   const tryPassword = createWindows(CONFIRMATIONS)
   return {
-    async getPerson(_, context) {
-      const { personId, sessionId } = personOf(context)
-      const [row] = await db
-        .select({ person: people, session: sessions })
-        .from(people)
-        .innerJoin(sessions, eq(sessions.userId, people.id))
-        .where(eq(sessions.id, sessionId))
-      if (!row) throw fail('invalid_session', 'Your session has ended. Sign in, and try again.')
-      const { name, email, twoFactorEnabled } = row.person
-      const untilMs = confirmedUntilMs(row.session)
-      return {
-        personId: publicId('per', personId),
-        name,
-        email,
-        secondFactor: twoFactorEnabled ?? false,
-        ...(await shownMethods(parts, personId)),
-        accounts: await membershipsOf(parts, personId),
-        installation: installationOf(parts),
-        confirmedUntil: untilMs > clock.now() ? timestampFromMs(untilMs) : undefined,
-      }
-    },
-
+    getPerson: (_, context) => getPerson(parts, personOf(context)),
     async listSessions(_, context) {
       const { personId, sessionId: current } = personOf(context)
       const rows = await listSessions(db, clock, personId)
       return { sessions: rows.map((row) => sessionOf(row, current)) }
     },
-
     async endSession({ sessionId }, context) {
       const id = parsePublicId('ses', sessionId)
-      const { personId, email } = personOf(context)
-      const isEnded =
-        id !== undefined &&
-        (await db.transaction(async (tx) => {
-          await lockSessions(tx, personId)
-          const { remoteAddress } = await authorIn(tx, requesterOf(context.values))
-          if (!(await endSession(tx, personId, id))) return false
-          await recordForPerson(tx, { personId, email, action: 'person.end_session', remoteAddress })
-          return true
-        }))
+      const isEnded = id !== undefined && (await endOwnSession(db, id, personOf(context), requesterOf(context.values)))
       if (!isEnded) throw fail('not_found', 'You have no such session. It may have ended.')
       return {}
     },
-
     async confirmPassword({ password }, context) {
       const { personId, sessionId } = personOf(context)
       const check = () => isPasswordOf(db, personId, password, context.values.get(remoteAddressKey))
@@ -87,21 +56,10 @@ export function createPersonService(parts: PersonServiceParts): ServiceImpl<type
       if (!isRight) throw fail('wrong_password', 'This is not your password.')
       return { confirmedUntil: timestampFromMs(await confirmSession(db, clock, sessionId)) }
     },
-
     async changeName(request, context) {
-      const name = readName(request.name)
-      const { personId, email } = personOf(context)
-      await db.transaction(async (tx) => {
-        const { remoteAddress } = await authorIn(tx, requesterOf(context.values))
-        const isIt = eq(people.id, personId)
-        const before = one(await tx.select({ name: people.name }).from(people).where(isIt).for('no key update'))
-        await tx.update(people).set({ name }).where(isIt)
-        const change = { before: { name: before.name }, after: { name } }
-        await recordForPerson(tx, { personId, email, action: 'person.rename', remoteAddress, ...change })
-      })
+      await changeName(db, readName(request.name), personOf(context), requesterOf(context.values))
       return {}
     },
-
     async unlinkIdentity({ issuer }, context) {
       const { personId, email } = personOf(context)
       await db.transaction(async (tx) => {
@@ -111,6 +69,50 @@ export function createPersonService(parts: PersonServiceParts): ServiceImpl<type
       return {}
     },
   }
+}
+
+async function getPerson(parts: PersonServiceParts, { personId, sessionId }: CallingPerson) {
+  const { db, clock } = parts
+  const [row] = await db
+    .select({ person: people, session: sessions })
+    .from(people)
+    .innerJoin(sessions, eq(sessions.userId, people.id))
+    .where(eq(sessions.id, sessionId))
+  if (!row) throw fail('invalid_session', 'Your session has ended. Sign in, and try again.')
+  const { name, email, twoFactorEnabled } = row.person
+  const untilMs = confirmedUntilMs(row.session)
+  return {
+    personId: publicId('per', personId),
+    name,
+    email,
+    secondFactor: twoFactorEnabled ?? false,
+    ...(await shownMethods(parts, personId)),
+    accounts: await membershipsOf(parts, personId),
+    installation: installationOf(parts),
+    confirmedUntil: untilMs > clock.now() ? timestampFromMs(untilMs) : undefined,
+  }
+}
+
+/** Returns false when the person has no such session. */
+function endOwnSession(db: Database, id: string, { personId, email }: CallingPerson, requester: Requester) {
+  return db.transaction(async (tx) => {
+    await lockSessions(tx, personId)
+    const { remoteAddress } = await authorIn(tx, requester)
+    if (!(await endSession(tx, personId, id))) return false
+    await recordForPerson(tx, { personId, email, action: 'person.end_session', remoteAddress })
+    return true
+  })
+}
+
+function changeName(db: Database, name: string, { personId, email }: CallingPerson, requester: Requester) {
+  return db.transaction(async (tx) => {
+    const { remoteAddress } = await authorIn(tx, requester)
+    const isIt = eq(people.id, personId)
+    const before = one(await tx.select({ name: people.name }).from(people).where(isIt).for('no key update'))
+    await tx.update(people).set({ name }).where(isIt)
+    const change = { before: { name: before.name }, after: { name } }
+    await recordForPerson(tx, { personId, email, action: 'person.rename', remoteAddress, ...change })
+  })
 }
 
 async function shownMethods({ db }: PersonServiceParts, personId: string) {

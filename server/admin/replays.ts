@@ -1,8 +1,9 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
-import type { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
+import type { ReplayFilter, ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { accountOf, traceKey } from '../caller.ts'
+import type { Database } from '../db/connect.ts'
 import { and, desc, eq } from '../db/drizzle.ts'
 import { parsePublicId, timeOfId } from '../db/ids.ts'
 import { rangeReplays } from '../db/people-schema.ts'
@@ -30,25 +31,8 @@ interface ReplayServiceParts extends StartReplayParts, Pick<Backend, 'workflowLi
 export function createReplayService(parts: ReplayServiceParts): ServiceImpl<typeof ReplayService> {
   const { db, clock, workflowLink, deliveryViews } = parts
   const shown = (row: ReplayRow) => shownReplay(db, row, workflowLink)
-
-  async function readReplay(accountId: string, text: string): Promise<ReplayRow> {
-    const id = parsePublicId('rpl', text)
-    const [row] = id ? await db.select().from(rangeReplays).where(isReplay(accountId, id)) : []
-    if (!row) throw fail('not_found', `There is no replay ${JSON.stringify(text.slice(0, 64))} in this account.`)
-    return row
-  }
-
   return {
-    async countEvents(request, context) {
-      const accountId = accountOf(context)
-      const filter = readFilter(request.filter, clock)
-      const receivers = receiversOf(filter, await findEndpoints(db, accountId))
-      const { count, after } = await countNewest(db, { accountId, filter, receivers }, spanOf(filter, clock))
-      const more = count > MAX_EVENTS
-      const countedFrom = after === undefined || more ? undefined : timestampFromMs(timeOfId(after))
-      return { count: Math.min(count, MAX_EVENTS), more, countedFrom }
-    },
-
+    countEvents: (request, context) => countEvents(parts, request.filter, accountOf(context)),
     async startReplay(request, context) {
       const { perSecond = DEFAULT_PER_SECOND } = request
       const filter = readFilter(request.filter, clock)
@@ -58,42 +42,56 @@ export function createReplayService(parts: ReplayServiceParts): ServiceImpl<type
       const trace = context.values.get(traceKey)
       return { replay: await shown(await startReplay(parts, asked, requesterOf(context.values), trace)) }
     },
-
     async getReplay({ replayId }, context) {
-      return { replay: await shown(await readReplay(accountOf(context), replayId)) }
+      return { replay: await shown(await readReplay(db, accountOf(context), replayId)) }
     },
-
     async listReplays(_, context) {
-      const accountId = accountOf(context)
-      const rows = await db
-        .select()
-        .from(rangeReplays)
-        .where(eq(rangeReplays.accountId, accountId))
-        // A running replay is listed however many have ended since it was started, so that it can be cancelled.
-        .orderBy(desc(eq(rangeReplays.state, 'running')), desc(rangeReplays.id))
-        .limit(LISTED)
-      const newestFirst = rows.toSorted((a, b) => (a.id < b.id ? 1 : -1))
-      return { replays: await Promise.all(newestFirst.map(shown)) }
+      return { replays: await Promise.all((await listReplays(db, accountOf(context))).map(shown)) }
     },
-
     async cancelReplay({ replayId }, context) {
       const accountId = accountOf(context)
-      const { id } = await readReplay(accountId, replayId)
+      const { id } = await readReplay(db, accountId, replayId)
       await cancelReplay(db, id, requesterOf(context.values))
-      return { replay: await shown(await readReplay(accountId, replayId)) }
+      return { replay: await shown(await readReplay(db, accountId, replayId)) }
     },
-
     async listDeliveryViews({ endpointId }, context) {
       const accountId = accountOf(context)
       const id = endpointId === undefined ? undefined : await readNamedEndpoint(db, accountId, endpointId)
       return { views: deliveryViews({ accountId, endpointId: id }) }
     },
-
     async retryDispatch({ dispatchId }, context) {
       await retryDispatch(parts, accountOf(context), dispatchId)
       return {}
     },
   }
+}
+
+async function countEvents({ db, clock }: ReplayServiceParts, asked: ReplayFilter | undefined, accountId: string) {
+  const filter = readFilter(asked, clock)
+  const receivers = receiversOf(filter, await findEndpoints(db, accountId))
+  const { count, after } = await countNewest(db, { accountId, filter, receivers }, spanOf(filter, clock))
+  const more = count > MAX_EVENTS
+  const countedFrom = after === undefined || more ? undefined : timestampFromMs(timeOfId(after))
+  return { count: Math.min(count, MAX_EVENTS), more, countedFrom }
+}
+
+async function readReplay(db: Database, accountId: string, text: string): Promise<ReplayRow> {
+  const id = parsePublicId('rpl', text)
+  const [row] = id ? await db.select().from(rangeReplays).where(isReplay(accountId, id)) : []
+  if (!row) throw fail('not_found', `There is no replay ${JSON.stringify(text.slice(0, 64))} in this account.`)
+  return row
+}
+
+/** The newest replays, the newest one first. */
+async function listReplays(db: Database, accountId: string): Promise<ReplayRow[]> {
+  const rows = await db
+    .select()
+    .from(rangeReplays)
+    .where(eq(rangeReplays.accountId, accountId))
+    // A running replay is listed however many have ended since it was started, so that it can be cancelled.
+    .orderBy(desc(eq(rangeReplays.state, 'running')), desc(rangeReplays.id))
+    .limit(LISTED)
+  return rows.toSorted((a, b) => (a.id < b.id ? 1 : -1))
 }
 
 const isReplay = (accountId: string, id: string) => and(eq(rangeReplays.id, id), eq(rangeReplays.accountId, accountId))

@@ -87,7 +87,7 @@ export function createDns({ servers, mayDial, port = 53, queryMs = QUERY_MS, tot
   }
 
   return (domain: string, signal?: AbortSignal): DomainDns =>
-    createDomainDns(domain, { resolvers, serversNamed, queryMs, endMs: performance.now() + totalMs, signal })
+    new DomainQueries(domain, { resolvers, serversNamed, queryMs, endMs: performance.now() + totalMs, signal })
 }
 
 interface CheckParts {
@@ -100,81 +100,88 @@ interface CheckParts {
 }
 
 /** Makes each query once in a check, and none to an authoritative server that was silent. */
-function createDomainDns(domain: string, { resolvers, serversNamed, queryMs, endMs, signal }: CheckParts): DomainDns {
-  const silent = new Set<DnsServer>()
-  const answers = new Map<string, Promise<SingleAnswer>>()
-  let authority: Promise<Authority | undefined> | undefined
+class DomainQueries implements DomainDns {
+  readonly #domain: string
+  readonly #parts: CheckParts
+  readonly #silent = new Set<DnsServer>()
+  readonly #answers = new Map<string, Promise<SingleAnswer>>()
+  #authority: Promise<Authority | undefined> | undefined
 
-  async function queryServer(
-    server: DnsServer,
-    name: string,
-    type: RecordType,
-    isAuthority: boolean,
-  ): Promise<SingleAnswer> {
+  constructor(domain: string, parts: CheckParts) {
+    this.#domain = domain
+    this.#parts = parts
+  }
+
+  async #queryServer(server: DnsServer, name: string, type: RecordType, isAuthority: boolean): Promise<SingleAnswer> {
     if (!NAME.test(name)) return { kind: 'missing' }
+    const { queryMs, endMs, signal } = this.#parts
     const leftMs = Math.floor(Math.min(queryMs, endMs - performance.now()))
     if (leftMs <= 0 || signal?.aborted) return { kind: 'unanswered', cause: 'no time was left for a query' }
     const response = await queryDns(server, name, type, leftMs, { recursion: !isAuthority })
     if (!('failure' in response)) return answerIn(response, name, type, isAuthority)
-    if (isAuthority) silent.add(server)
+    if (isAuthority) this.#silent.add(server)
     return { kind: 'unanswered', cause: response.failure }
   }
 
-  async function queryResolver(name: string, type: RecordType): Promise<SingleAnswer> {
+  async #queryResolver(name: string, type: RecordType): Promise<SingleAnswer> {
     let answer: SingleAnswer = { kind: 'unanswered', cause: 'no DNS server is configured' }
-    for (const server of resolvers) {
-      answer = await queryServer(server, name, type, false)
+    for (const server of this.#parts.resolvers) {
+      answer = await this.#queryServer(server, name, type, false)
       if (answer.kind !== 'unanswered') return answer
     }
     return answer
   }
 
   /** Returns undefined for a name in another zone, and when no server with authority answers. */
-  async function queryAuthority(name: string, type: RecordType): Promise<SingleAnswer | undefined> {
-    authority ??= findAuthority()
-    const { zone, servers = [] } = (await authority) ?? {}
+  async #queryAuthority(name: string, type: RecordType): Promise<SingleAnswer | undefined> {
+    this.#authority ??= this.#findAuthority()
+    const { zone, servers = [] } = (await this.#authority) ?? {}
     if (name !== zone && !name.endsWith(`.${zone}`)) return undefined
-    for (const server of servers.filter((each) => !silent.has(each))) {
-      const answer = await queryServer(server, name, type, true)
+    for (const server of servers.filter((each) => !this.#silent.has(each))) {
+      const answer = await this.#queryServer(server, name, type, true)
       if (answer.kind !== 'unanswered') return answer
     }
     return undefined
   }
 
   /** The smallest zone that contains the domain, and the addresses of its servers. */
-  async function findAuthority(): Promise<Authority | undefined> {
+  async #findAuthority(): Promise<Authority | undefined> {
     const cuts = await Promise.all(
-      zonesOf(domain).map(async (zone) => [zone, await queryResolver(zone, 'NS')] as const),
+      zonesOf(this.#domain).map(async (zone) => [zone, await this.#queryResolver(zone, 'NS')] as const),
     )
     for (const [zone, answer] of cuts) {
       if (answer.kind !== 'records') continue
-      return { zone, servers: await serversNamed(answer.values.slice(0, MAX_NAME_SERVERS)) }
+      return { zone, servers: await this.#parts.serversNamed(answer.values.slice(0, MAX_NAME_SERVERS)) }
     }
     return undefined
   }
 
-  function query(name: string, type: RecordType): Promise<SingleAnswer> {
+  #query(name: string, type: RecordType): Promise<SingleAnswer> {
     const key = `${type} ${name}`
-    const answer = answers.get(key) ?? queryAuthority(name, type).then((answer) => answer ?? queryResolver(name, type))
-    answers.set(key, answer)
+    const answer =
+      this.#answers.get(key) ??
+      this.#queryAuthority(name, type).then((answer) => answer ?? this.#queryResolver(name, type))
+    this.#answers.set(key, answer)
     return answer
   }
 
-  async function find(name: string, type: RecordType): Promise<DomainAnswer> {
+  async find(name: string, type: RecordType): Promise<DomainAnswer> {
     const path = [normalise(name)]
-    for (;;) {
-      const at = path.at(-1)!
+    for (let at = normalise(name); ; ) {
       const aliases = path.slice(1)
-      const answer = await query(at, type)
+      const answer = await this.#query(at, type)
       if (answer.kind === 'unanswered') return answer
       if (answer.kind === 'records') return { ...answer, aliases }
       const circular = answer.kind === 'alias' && (path.includes(answer.to) || path.length > MAX_ALIASES)
       if (answer.kind === 'missing' || circular) return { kind: 'missing', aliases, circular }
-      path.push(answer.to)
+      at = answer.to
+      path.push(at)
     }
   }
 
-  return { find, zone: async () => (await authority)?.zone }
+  async zone(): Promise<string | undefined> {
+    return (await this.#authority)?.zone
+  }
 }
 
 /** The names of the zones that can contain the domain, the longest first. */

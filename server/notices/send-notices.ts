@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { linkOf } from '../access/people/invitations.ts'
-import { createLinkTokens } from '../access/people/mail-links.ts'
+import { createLinkTokens, type LinkTokens } from '../access/people/mail-links.ts'
 import type { Database } from '../db/connect.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { run } from '../db/statement.ts'
@@ -9,7 +9,7 @@ import { USER_AGENT } from '../webhooks/attempt/signature.ts'
 import type { Post, PostResult } from '../webhooks/post/post.ts'
 import { endTry, leaseDue, type NoticeRow, type Together, type TryEnd, type TryResult } from './due-notices.ts'
 import type { HouseMail, SendHouseMail } from './house.ts'
-import { createNotificationUrls } from './notification-urls.ts'
+import { createNotificationUrls, type NotificationUrls } from './notification-urls.ts'
 import { chatBody, invitationMail, resetMail, troubleMail, troubleTexts } from './texts.ts'
 
 // The path of a notice:
@@ -40,91 +40,99 @@ interface NoticeSenderParts {
 
 type NoticeMail = Omit<HouseMail, 'key'>
 
-export interface NoticeSender {
-  /** Sends the notices that are due. Resolves when all their tries have ended. */
-  sendDue(): Promise<void>
-}
+export class NoticeSender {
+  readonly #parts: NoticeSenderParts
+  readonly #urls: NotificationUrls
+  readonly #resetLinks: LinkTokens
+  readonly #invitationLinks: LinkTokens
 
-export function createNoticeSender(parts: NoticeSenderParts): NoticeSender {
-  const { db, sealer, leaseMs, report } = parts
-  const urls = createNotificationUrls({ db, sealer })
-  const resetLinks = createLinkTokens(sealer, 'reset')
-  const invitationLinks = createLinkTokens(sealer, 'invitation')
-
-  async function send(notices: Together): Promise<void> {
-    const end = await tryOnce(notices).catch((error): TryEnd => {
-      report({ error })
-      return { state: 'again', repeatAfterMs: AFTER_FAULT_MS, outcome: 'fault of the service' }
-    })
-    for (const result of await endTry(db, notices, end)) report(result)
+  constructor(parts: NoticeSenderParts) {
+    this.#parts = parts
+    this.#urls = createNotificationUrls(parts)
+    this.#resetLinks = createLinkTokens(parts.sealer, 'reset')
+    this.#invitationLinks = createLinkTokens(parts.sealer, 'invitation')
   }
 
-  async function tryOnce(notices: Together): Promise<TryEnd> {
+  /** Sends the notices that are due. Resolves when all their tries have ended. */
+  async sendDue(): Promise<void> {
+    const { db, leaseMs, report } = this.#parts
+    const due = await leaseDue(db, leaseMs)
+    await Promise.all(due.map((notices) => this.#send(notices).catch((error) => report({ error }))))
+  }
+
+  async #send(notices: Together): Promise<void> {
+    const end = await this.#tryOnce(notices).catch((error): TryEnd => {
+      this.#parts.report({ error })
+      return { state: 'again', repeatAfterMs: AFTER_FAULT_MS, outcome: 'fault of the service' }
+    })
+    for (const result of await endTry(this.#parts.db, notices, end)) this.#parts.report(result)
+  }
+
+  async #tryOnce(notices: Together): Promise<TryEnd> {
     const [notice] = notices
-    if (notice.channel === 'url') return postOnce(notices)
+    if (notice.channel === 'url') return this.#postOnce(notices)
     switch (notice.kind) {
       case 'password_reset':
-        return mailOnce(notices, await resetOf(notice))
+        return this.#mailOnce(notices, await this.#resetOf(notice))
       case 'invitation':
-        return mailOnce(notices, await invitationOf(notice))
+        return this.#mailOnce(notices, await this.#invitationOf(notice))
       case 'endpoint_failing':
       case 'breaker_open':
       case 'domain_lapsed':
       case 'provider_refuses':
       case 'provider_bad_hour':
-        return mailTroubles(notices)
+        return this.#mailTroubles(notices)
       default:
         throw new Error(`no mail for the notice ${notice.kind satisfies never}`)
     }
   }
 
-  async function mailOnce(notices: Together, mail: NoticeMail | undefined): Promise<TryEnd> {
-    if (!parts.sendMail || !mail) return { state: 'cancelled' }
-    const { status, isRetryable, text: outcome, messageId } = await parts.sendMail({ key: keyOf(notices), ...mail })
+  async #mailOnce(notices: Together, mail: NoticeMail | undefined): Promise<TryEnd> {
+    if (!this.#parts.sendMail || !mail) return { state: 'cancelled' }
+    const {
+      status,
+      isRetryable,
+      text: outcome,
+      messageId,
+    } = await this.#parts.sendMail({ key: keyOf(notices), ...mail })
     if (status === DeliveryStatus.DELIVERED) return { state: 'sent', outcome, messageId }
     return { state: isRetryable ? 'again' : 'failed', outcome, messageId }
   }
 
   /** Cancels those that the person no longer wants to know of, and mails the others. */
-  async function mailTroubles(notices: Together): Promise<TryEnd> {
+  async #mailTroubles(notices: Together): Promise<TryEnd> {
     const { accountId, personId } = notices[0]
-    const [person] = await run<NoticeReceiver>(db, STILL_TOLD, [accountId, personId])
+    const [person] = await run<NoticeReceiver>(this.#parts.db, STILL_TOLD, [accountId, personId])
     const isWanted = ({ kind }: NoticeRow) => person !== undefined && (person.kinds?.includes(kind) ?? person.isOwner)
     const [told, left] = [notices.filter(isWanted), notices.filter((notice) => !isWanted(notice))]
     if (!person || !isTogether(told)) return { state: 'cancelled' }
-    if (left.length > 0) for (const result of await endTry(db, left, { state: 'cancelled' })) report(result)
-    return mailOnce(told, { to: person.email, ...troubleMail(told, parts.publicUrl()) })
+    if (left.length > 0)
+      for (const result of await endTry(this.#parts.db, left, { state: 'cancelled' })) this.#parts.report(result)
+    return this.#mailOnce(told, { to: person.email, ...troubleMail(told, this.#parts.publicUrl()) })
   }
 
-  async function postOnce(notices: Together): Promise<TryEnd> {
-    const accountId = notices[0].accountId!
-    const url = await urls.open(accountId)
-    if (url === undefined) return { state: 'cancelled' }
-    const body = chatBody(troubleTexts(notices, parts.publicUrl()))
-    const result = await parts.post(url, CHAT_HEADERS, body, { endpointId: accountId })
+  async #postOnce(notices: Together): Promise<TryEnd> {
+    const { accountId } = notices[0]
+    const url = accountId === null ? undefined : await this.#urls.open(accountId)
+    if (accountId === null || url === undefined) return { state: 'cancelled' }
+    const body = chatBody(troubleTexts(notices, this.#parts.publicUrl()))
+    const result = await this.#parts.post(url, CHAT_HEADERS, body, { endpointId: accountId })
     if (!result) return { state: 'again', repeatAfterMs: SLOT_MS, outcome: 'no free connection' }
     return { state: isTold(result) ? 'sent' : 'again', outcome: chatOutcome(result) }
   }
 
-  async function resetOf({ id, email }: NoticeRow): Promise<NoticeMail | undefined> {
-    const [person] = await run<{ email: string }>(db, BIND_RESET, [email, id])
+  async #resetOf({ id, email }: NoticeRow): Promise<NoticeMail | undefined> {
+    const [person] = await run<{ email: string }>(this.#parts.db, BIND_RESET, [email, id])
     if (!person) return undefined
-    const link = `${parts.publicUrl()}/dashboard/reset/${resetLinks.tokenOf(id)}`
+    const link = `${this.#parts.publicUrl()}/dashboard/reset/${this.#resetLinks.tokenOf(id)}`
     return { to: person.email, ...resetMail(link) }
   }
 
-  async function invitationOf({ subjectId }: NoticeRow): Promise<NoticeMail | undefined> {
-    const [invitation] = await run<{ id: string; email: string }>(db, WAITING_INVITATION, [subjectId])
+  async #invitationOf({ subjectId }: NoticeRow): Promise<NoticeMail | undefined> {
+    const [invitation] = await run<{ id: string; email: string }>(this.#parts.db, WAITING_INVITATION, [subjectId])
     if (!invitation) return undefined
-    const link = linkOf(parts.publicUrl(), { token: invitationLinks.tokenOf(invitation.id) })
+    const link = linkOf(this.#parts.publicUrl(), { token: this.#invitationLinks.tokenOf(invitation.id) })
     return { to: invitation.email, ...invitationMail(link) }
-  }
-
-  return {
-    async sendDue() {
-      const due = await leaseDue(db, leaseMs)
-      await Promise.all(due.map((notices) => send(notices).catch((error) => report({ error }))))
-    },
   }
 }
 

@@ -2,7 +2,7 @@ import { runEvery } from '../async/run-every.ts'
 import { leaseOf } from '../config/limits.ts'
 import type { Sealer } from '../db/encryption.ts'
 import type { SendHouseMail } from '../notices/house.ts'
-import { createNoticeSender } from '../notices/send-notices.ts'
+import { NoticeSender } from '../notices/send-notices.ts'
 import type { Post } from '../webhooks/post/post.ts'
 import type { Program } from './program.ts'
 
@@ -21,7 +21,7 @@ interface Parts {
 /** Sends notices. Every API process does, each notice under a lease. */
 export function startNotices({ config, log, db, metrics, ends }: Program, parts: Parts): void {
   const { sealer, post, sendHouseMail, publicUrl } = parts
-  const sender = createNoticeSender({
+  const sender = new NoticeSender({
     db,
     sealer,
     post,

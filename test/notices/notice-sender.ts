@@ -1,17 +1,17 @@
 import { createSendHouseMail, houseParts } from '../../server/notices/house.ts'
-import { createNoticeSender } from '../../server/notices/send-notices.ts'
+import { NoticeSender } from '../../server/notices/send-notices.ts'
 import type { World } from '../sending/world.ts'
 import { mailText } from './mail-text.ts'
 
 const PUBLIC_URL = 'https://mail.example.com'
 
-type Options = Partial<Pick<Parameters<typeof createNoticeSender>[0], 'post' | 'report'>>
+type Options = Partial<Pick<ConstructorParameters<typeof NoticeSender>[0], 'post' | 'report'>>
 
 /** The sender of one process, which mails by the recipe of a send. By default it posts nothing. */
 export function createTestSender(world: World, options: Options = {}) {
   const { db, sealer } = world
   const send = world.sendWith(houseParts(world.sendParts()))
-  return createNoticeSender({
+  return new NoticeSender({
     db,
     sealer,
     post: () => Promise.reject(new Error('nothing is posted')),

@@ -39,56 +39,63 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
   })
   // Not documented by Node: a caller that ends its side does not count as gone.
   Object.assign(server, { httpAllowHalfOpen: true })
-  const latest = new WeakMap<Socket, Http1Exchange>()
-  const refused = new WeakSet<Socket>()
-  const watchPieces = new WeakMap<Socket, (body: IncomingMessage) => void>()
-  const waiting = new WeakMap<Socket, number>()
-
+  const connections = new WeakMap<Socket, Http1Connection>()
+  const connectionOf = (socket: Socket) => {
+    const known = connections.get(socket)
+    if (known) return known
+    const connection = new Http1Connection(socket, inFlight)
+    connections.set(socket, connection)
+    return connection
+  }
   const onRequest = (request: IncomingMessage, response: ServerResponse) => {
     // Node may decide to emit an error while the reader of the body listens, and emit it when the reader has gone.
     // Without a listener the process would end.
     request.on('error', () => {})
-    if (!mayWait(request.socket, response)) return
-    watchPieces.get(request.socket)!(request)
-    // Not documented by Node: what arrives after a response would be dropped before it is counted.
-    Object.assign(request, { _dump: () => request.resume() })
-    latest.set(request.socket, { request, response, before: latest.get(request.socket)?.response })
+    if (!connectionOf(request.socket).admit(request, response)) return
     if (request.headers.host !== undefined || request.httpVersionMinor === 0) handle(request, response)
     else refuseRequest(response, 'The Host header is missing. Send it with the name of this server.')
   }
-  server.on('request', onRequest)
   // 100 Continue is sent just before the body is read, after the key was checked.
-  server.on('checkContinue', onRequest)
-  server.on('checkExpectation', onRequest)
-  server.on('connection', (socket: Socket) => {
-    watchPieces.set(
-      socket,
-      createPieceLimit(() => void refuse(socket, TOO_MANY_SMALL_PIECES)),
-    )
-    socket.on('end', () => {
-      const exchange = latest.get(socket)
-      if (exchange) probe(socket, exchange)
-    })
-  })
-  server.on('connect', (_request, socket) => void refuseConnect(socket as Socket))
+  for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, onRequest)
+  server.on('connection', connectionOf)
+  server.on('connect', (_request, socket) => void connectionOf(socket as Socket).refuseConnect())
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     if (error.code === 'ECONNRESET' || error.code === 'EPIPE') socket.destroy()
-    else void refuse(socket as Socket, parserMessage(error))
+    else void connectionOf(socket as Socket).refuse(parserMessage(error))
   })
   // This server never listens, but its timeouts start with this event.
   server.emit('listening')
+  return server
+}
+
+class Http1Connection {
+  readonly #socket: Socket
+  readonly #inFlight: ReadonlySet<Call>
+  readonly #watchPieces = createPieceLimit(() => void this.refuse(TOO_MANY_SMALL_PIECES))
+  #latest: Http1Exchange | undefined
+  #waiting = 0
+  #isRefused = false
+
+  constructor(socket: Socket, inFlight: ReadonlySet<Call>) {
+    this.#socket = socket
+    this.#inFlight = inFlight
+    socket.on('end', () => this.#latest && probe(socket, this.#latest))
+  }
 
   /** Whether a request may wait for its response. A connection with too many of them ends, with all that follow. */
-  function mayWait(socket: Socket, response: ServerResponse): boolean {
-    if (socket.destroyed) return false
-    const count = (waiting.get(socket) ?? 0) + 1
-    if (count > MAX_PIPELINED) {
-      socket.destroy()
-      stopParsing(socket)
+  admit(request: IncomingMessage, response: ServerResponse): boolean {
+    if (this.#socket.destroyed) return false
+    if (this.#waiting >= MAX_PIPELINED) {
+      this.#socket.destroy()
+      stopParsing(this.#socket)
       return false
     }
-    waiting.set(socket, count)
-    response.once('close', () => waiting.set(socket, (waiting.get(socket) ?? 1) - 1))
+    this.#waiting++
+    response.once('close', () => this.#waiting--)
+    this.#watchPieces(request)
+    // Not documented by Node: what arrives after a response would be dropped before it is counted.
+    Object.assign(request, { _dump: () => request.resume() })
+    this.#latest = { request, response, before: this.#latest?.response }
     return true
   }
 
@@ -96,13 +103,14 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
    * Responds to bytes that are not HTTP, or come in too many pieces, after the responses to earlier requests. In a
    * request's body they end that request.
    */
-  async function refuse(socket: Socket, message: string): Promise<void> {
+  async refuse(message: string): Promise<void> {
     // A parser that has failed reports every further chunk.
-    if (refused.has(socket)) return
-    refused.add(socket)
+    if (this.#isRefused) return
+    this.#isRefused = true
+    const socket = this.#socket
     setTimeout(() => socket.destroy(), LINGER_MS).unref()
     const fault = fail('invalid_payload', message)
-    const exchange = latest.get(socket)
+    const exchange = this.#latest
     const inBody = exchange !== undefined && !exchange.request.complete
     if (!inBody) {
       await ended(exchange?.response)
@@ -110,7 +118,7 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
     }
     // The response has started, so the fault in the rest of the body can no longer be reported.
     if (exchange.response.headersSent) return
-    const call = [...inFlight].find(({ raw }) => raw === exchange.request)
+    const call = [...this.#inFlight].find(({ raw }) => raw === exchange.request)
     if (call) {
       // Keeps its handler from responding.
       call.closed = fault
@@ -120,18 +128,16 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
     respondRaw(socket, fault, call?.id)
   }
 
-  async function refuseConnect(socket: Socket): Promise<void> {
-    await ended(latest.get(socket)?.response)
-    respondRaw(socket, fail('method_not_allowed', 'CONNECT is not supported: this server is not a proxy.'))
+  async refuseConnect(): Promise<void> {
+    await ended(this.#latest?.response)
+    respondRaw(this.#socket, fail('method_not_allowed', 'CONNECT is not supported: this server is not a proxy.'))
   }
+}
 
-  /** Resolves also when a response failed. */
-  async function ended(response: ServerResponse | undefined): Promise<void> {
-    if (!response || response.writableFinished || response.closed) return
-    await new Promise((resolve) => response.once('close', resolve))
-  }
-
-  return server
+/** Resolves also when a response failed. */
+async function ended(response: ServerResponse | undefined): Promise<void> {
+  if (!response || response.writableFinished || response.closed) return
+  await new Promise((resolve) => response.once('close', resolve))
 }
 
 /**

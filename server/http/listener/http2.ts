@@ -22,20 +22,6 @@ const PING_EVERY_MS = 50
 /** How long GOAWAY waits for a caller that answers no PING. */
 const ANSWER_MS = 5_000
 
-export interface Http2 {
-  /** Open sessions and their connections. */
-  open: ReadonlyMap<Http2Session, Socket>
-  /** Serves a connection. */
-  take(socket: Socket): void
-  /** Closes a session's connection when a PING gets no answer in time: its caller reads nothing. */
-  closeUnlessRead(session: Http2Session, withinMs: number): void
-  /**
-   * Sends GOAWAY on every session, also on future ones: when its caller has answered a PING, and on an idle one after
-   * half a second. Each ends with its last response.
-   */
-  close(): void
-}
-
 const onNewStream = new WeakMap<Http2Session, (stream: ServerHttp2Stream) => void>()
 // A session emits `stream` too late: frames that follow in the first bytes of a connection are read before it.
 subscribe('http2.server.stream.created', (message) => {
@@ -44,26 +30,40 @@ subscribe('http2.server.stream.created', (message) => {
 })
 
 /** Serves HTTP/2 on the connections that it receives. */
-export function createHttp2(handle: (request: Http2ServerRequest, response: Http2ServerResponse) => void): Http2 {
-  const sessions = new Map<Http2Session, Socket>()
-  const streamsOf = new WeakMap<Http2Session, ReadonlySet<ServerHttp2Stream>>()
-  let closing = false
-  let takenSocket: Socket
-  const server = createServer({
+export class Http2 {
+  /** Open sessions and their connections. */
+  readonly open = new Map<Http2Session, Socket>()
+  readonly #streamsOf = new Map<Http2Session, ReadonlySet<ServerHttp2Stream>>()
+  readonly #server = createServer({
     settings: { maxConcurrentStreams: 100, maxHeaderListSize: MAX_PARSED_HEADER_BYTES },
     maxHeaderListPairs: MAX_HEADER_PAIRS,
     // Against rapid reset: how many requests a connection may cancel at once, and then each second.
     streamResetBurst: 200,
     streamResetRate: 33,
   })
-  server.on('request', handle)
-  server.on('checkContinue', handle)
-  server.on('checkExpectation', handle)
-  // Emitted within `take`.
-  server.on('session', (session) => {
-    sessions.set(session, takenSocket)
+  #isClosing = false
+
+  constructor(handle: (request: Http2ServerRequest, response: Http2ServerResponse) => void) {
+    for (const event of ['request', 'checkContinue', 'checkExpectation']) this.#server.on(event, handle)
+    this.#server.on('sessionError', () => {})
+  }
+
+  /** Serves a connection. */
+  take(socket: Socket): void {
+    // Only on HTTP/1.1 may a caller end its side and wait for a response. Here the session would never close.
+    socket.allowHalfOpen = false
+    const onSession = (session: Http2Session) => this.#watch(session, socket)
+    // Emitted within `connection`, but not for a protocol that TLS has not agreed on.
+    this.#server.on('session', onSession)
+    this.#server.emit('connection', socket)
+    this.#server.off('session', onSession)
+  }
+
+  #watch(session: Http2Session, socket: Socket): void {
     const streams = new Set<ServerHttp2Stream>()
-    const watchPieces = createPieceLimit(() => calm(session, streams))
+    this.open.set(session, socket)
+    this.#streamsOf.set(session, streams)
+    const watchPieces = createPieceLimit(() => calm(session, socket, streams))
     onNewStream.set(session, (stream) => {
       watchPieces(stream)
       streams.add(stream)
@@ -72,46 +72,42 @@ export function createHttp2(handle: (request: Http2ServerRequest, response: Http
     session.setTimeout(IDLE_SESSION_MS, () => {
       if (streams.size > 0) return
       session.close()
-      closeUnlessRead(session, GOAWAY_MS)
+      this.closeUnlessRead(session, GOAWAY_MS)
     })
-    session.once('close', () => sessions.delete(session))
-    streamsOf.set(session, streams)
-    if (closing) leave(session, streams)
-  })
-  server.on('sessionError', () => {})
-
-  function take(socket: Socket): void {
-    // Only on HTTP/1.1 may a caller end its side and wait for a response. Here the session would never close.
-    socket.allowHalfOpen = false
-    takenSocket = socket
-    server.emit('connection', socket)
+    session.once('close', () => {
+      this.open.delete(session)
+      this.#streamsOf.delete(session)
+    })
+    if (this.#isClosing) leave(session, streams)
   }
 
-  function closeUnlessRead(session: Http2Session, withinMs: number): void {
-    const socket = sessions.get(session)
+  /** Closes a session's connection when a PING gets no answer in time: its caller reads nothing. */
+  closeUnlessRead(session: Http2Session, withinMs: number): void {
+    const socket = this.open.get(session)
     if (!socket || session.destroyed) return
     // A destroyed session waits until its output is read, which may be never.
     const timer = setTimeout(() => socket.destroy(), withinMs).unref()
     session.ping((error) => error ?? clearTimeout(timer))
   }
 
-  /** Ends a session whose caller costs too much. What still arrives on closed streams costs next to nothing. */
-  function calm(session: Http2Session, streams: ReadonlySet<ServerHttp2Stream>): void {
-    session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, undefined, Buffer.from(TOO_MANY_SMALL_PIECES))
-    for (const stream of streams) {
-      stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
-      stream.destroy()
-    }
-    const socket = sessions.get(session)
-    setTimeout(() => socket?.destroy(), GOAWAY_MS).unref()
+  /**
+   * Sends GOAWAY on every session, also on future ones: when its caller has answered a PING, and on an idle one after
+   * half a second. Each ends with its last response.
+   */
+  close(): void {
+    this.#isClosing = true
+    for (const [session, streams] of this.#streamsOf) leave(session, streams)
   }
+}
 
-  function close(): void {
-    closing = true
-    for (const session of sessions.keys()) leave(session, streamsOf.get(session)!)
+/** Ends a session whose caller costs too much. What still arrives on closed streams costs next to nothing. */
+function calm(session: Http2Session, socket: Socket, streams: ReadonlySet<ServerHttp2Stream>): void {
+  session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, undefined, Buffer.from(TOO_MANY_SMALL_PIECES))
+  for (const stream of streams) {
+    stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+    stream.destroy()
   }
-
-  return { open: sessions, take, closeUnlessRead, close }
+  setTimeout(() => socket.destroy(), GOAWAY_MS).unref()
 }
 
 /**

@@ -1,11 +1,12 @@
+import type { Server } from 'node:http'
 import net, { type AddressInfo, type Socket } from 'node:net'
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import tls from 'node:tls'
 import type { App } from '../app.ts'
 import type { RawRequest, RawResponse } from '../call.ts'
-import { createConnectionLimit } from './connection-limit.ts'
+import { type ConnectionLimit, createConnectionLimit } from './connection-limit.ts'
 import { createHttp1 } from './http1.ts'
-import { createHttp2 } from './http2.ts'
+import { Http2 } from './http2.ts'
 import { sniff } from './sniff.ts'
 import { abortStalledResponses } from './stalled-responses.ts'
 
@@ -43,6 +44,7 @@ export interface Listener {
   showCertificate(pair: { cert: string; key: string }): void
 }
 
+const SNIFF_TIMEOUT_MS = 10_000
 /** Browsers then use this host over TLS only, for a year. Behind a proxy that ends TLS, the proxy sends the header. */
 const HSTS = 'max-age=31536000'
 /** When no request has arrived for this long, no caller has one on the way over a keep-alive connection. */
@@ -59,103 +61,121 @@ const GIVE_UP_AFTER_MS = 10_000
  * Each API process calls it once.
  */
 export async function listen(app: App, options: ListenOptions): Promise<Listener> {
-  const { stalledResponseMs = 30_000, sniffTimeoutMs = 10_000, headersTimeoutMs = 20_000, trustProxy = [] } = options
-  const { maxConnections: max = 10_000, maxConnectionsPerAddress: maxPerAddress = 1_000 } = options
-  const limit = createConnectionLimit({ max, maxPerAddress, proxies: trustProxy })
-  let isClosing = false
-  let accepted = 0
-  let requests = 0
-
-  const handle = (request: RawRequest, response: RawResponse) => {
-    requests++
-    const isComplete = () => request.complete
-    const socket = 'stream' in request ? http2.open.get(request.stream.session!) : request.socket
-    if (socket) limit.note(socket, { isComplete, onEnd: (listener) => void response.once('close', listener) })
-    if (options.tls) response.setHeader('strict-transport-security', HSTS)
-    if (isClosing && request.httpVersionMajor === 1) response.setHeader('connection', 'close')
-    app.handle(request, response)
-  }
-  const http1 = createHttp1(handle, app.inFlight, headersTimeoutMs)
-  const http2 = createHttp2(handle)
-  const stopChecks = abortStalledResponses(app.inFlight, http2, stalledResponseMs)
-  /** Connections of HTTP/1.1, and connections whose protocol is not known yet. */
-  const connections = new Set<Socket>()
-  const protocols = {
-    http1: (socket: Socket) => http1.emit('connection', socket),
-    http2: (socket: Socket) => {
-      connections.delete(socket)
-      http2.take(socket)
-    },
-  }
-  const onAccept = (socket: Socket) => {
-    accepted++
-    limit.admit(socket)
-  }
-  /** Called with a connection that can be read: with TLS, after its handshake. */
-  const onReadable = (socket: Socket) => {
-    if (app.draining.aborted) return void socket.destroy()
-    connections.add(socket)
-    socket.once('close', () => connections.delete(socket))
-    sniff(socket, protocols, sniffTimeoutMs)
-  }
-  const { host, port, tls } = options
-  const server = await openServer({ host, port, tls, sniffTimeoutMs, onAccept, onReadable }).catch((error) => {
-    destroyAll()
+  const connections = new Connections(app, options)
+  const server = await openServer(options, connections).catch((error) => {
+    connections.destroyAll()
     throw error
   })
-
-  /**
-   * 1. Readiness fails, if the caller has not seen to that before. The server closes when no connection waits to be
-   *    accepted: the kernel would reset it.
-   * 2. HTTP/1.1 responses carry `Connection: close`, and HTTP/2 connections get GOAWAY. Keep-alive connections are
-   *    served until their callers send no more requests.
-   * 3. The app drains: it refuses further requests. Idle connections are closed until no call is in flight.
-   * 4. What is still open at the deadline is destroyed.
-   */
-  async function close({ timeoutMs }: { timeoutMs: number }) {
-    const deadlineMs = performance.now() + timeoutMs
-    app.leave()
-    // Node accepts one connection in each turn of the event loop.
-    await idleTurn(deadlineMs, () => accepted)
-    isClosing = true
-    const closed = new Promise((resolve) => server.close(resolve))
-    for (const { raw, response } of app.inFlight) {
-      if (raw.httpVersionMajor === 1 && !response.headersSent) response.setHeader('connection', 'close')
-    }
-    http2.close()
-    await quiet(Math.min(deadlineMs, performance.now() + KEEP_ALIVE_SERVED_MS), () => requests)
-    app.drain()
-    while (performance.now() < deadlineMs) {
-      closeIdle()
-      // An HTTP/2 session closes when its last response is written out.
-      if (app.inFlight.size + http2.open.size === 0) break
-      await sleepAndRead(20)
-    }
-    destroyAll()
-    await closed
-  }
-
-  function closeIdle(): void {
-    const busy = new Set<unknown>(Array.from(app.inFlight, ({ raw }) => raw.socket))
-    for (const socket of connections) if (!busy.has(socket)) socket.destroySoon()
-  }
-
-  function destroyAll(): void {
-    stopChecks()
-    for (const socket of limit.open) socket.destroy()
-    http1.close()
-  }
-
   return {
     url: urlOf(server, options),
     port: (server.address() as AddressInfo).port,
-    connections: () => limit.open.size,
-    close,
+    connections: () => connections.limit.open.size,
+    close: ({ timeoutMs }) => drain(app, server, connections, timeoutMs),
     showCertificate(pair) {
       const secure = server as tls.Server
       secure.setSecureContext(pair)
     },
   }
+}
+
+/** The connections of a listener, and the requests that have come on them. */
+class Connections {
+  isClosing = false
+  accepted = 0
+  requests = 0
+  readonly limit: ConnectionLimit
+  readonly http2: Http2
+  readonly #http1: Server
+  readonly #app: App
+  readonly #options: ListenOptions
+  readonly #stopChecks: () => void
+  /** Connections of HTTP/1.1, and connections whose protocol is not known yet. */
+  readonly #open = new Set<Socket>()
+  readonly #protocols = {
+    http1: (socket: Socket) => this.#http1.emit('connection', socket),
+    http2: (socket: Socket) => {
+      this.#open.delete(socket)
+      this.http2.take(socket)
+    },
+  }
+
+  constructor(app: App, options: ListenOptions) {
+    const { stalledResponseMs = 30_000, headersTimeoutMs = 20_000, trustProxy = [] } = options
+    const { maxConnections: max = 10_000, maxConnectionsPerAddress: maxPerAddress = 1_000 } = options
+    const handle = (request: RawRequest, response: RawResponse) => this.#handle(request, response)
+    this.#app = app
+    this.#options = options
+    this.limit = createConnectionLimit({ max, maxPerAddress, proxies: trustProxy })
+    this.#http1 = createHttp1(handle, app.inFlight, headersTimeoutMs)
+    this.http2 = new Http2(handle)
+    this.#stopChecks = abortStalledResponses(app.inFlight, this.http2, stalledResponseMs)
+  }
+
+  accept(socket: Socket): void {
+    this.accepted++
+    this.limit.admit(socket)
+  }
+
+  /** Called with a connection that can be read: with TLS, after its handshake. */
+  serve(socket: Socket): void {
+    if (this.#app.draining.aborted) return void socket.destroy()
+    this.#open.add(socket)
+    socket.once('close', () => this.#open.delete(socket))
+    sniff(socket, this.#protocols, this.#options.sniffTimeoutMs ?? SNIFF_TIMEOUT_MS)
+  }
+
+  #handle(request: RawRequest, response: RawResponse): void {
+    this.requests++
+    const isComplete = () => request.complete
+    const session = 'stream' in request ? request.stream.session : undefined
+    const socket = 'stream' in request ? session && this.http2.open.get(session) : request.socket
+    if (socket) this.limit.note(socket, { isComplete, onEnd: (listener) => void response.once('close', listener) })
+    if (this.#options.tls) response.setHeader('strict-transport-security', HSTS)
+    if (this.isClosing && request.httpVersionMajor === 1) response.setHeader('connection', 'close')
+    this.#app.handle(request, response)
+  }
+
+  closeIdle(): void {
+    const busy = new Set<unknown>(Array.from(this.#app.inFlight, ({ raw }) => raw.socket))
+    for (const socket of this.#open) if (!busy.has(socket)) socket.destroySoon()
+  }
+
+  destroyAll(): void {
+    this.#stopChecks()
+    for (const socket of this.limit.open) socket.destroy()
+    this.#http1.close()
+  }
+}
+
+/**
+ * 1. Readiness fails, if the caller has not seen to that before. The server closes when no connection waits to be
+ *    accepted: the kernel would reset it.
+ * 2. HTTP/1.1 responses carry `Connection: close`, and HTTP/2 connections get GOAWAY. Keep-alive connections are served
+ *    until their callers send no more requests.
+ * 3. The app drains: it refuses further requests. Idle connections are closed until no call is in flight.
+ * 4. What is still open at the deadline is destroyed.
+ */
+async function drain(app: App, server: net.Server, connections: Connections, timeoutMs: number): Promise<void> {
+  const deadlineMs = performance.now() + timeoutMs
+  app.leave()
+  // Node accepts one connection in each turn of the event loop.
+  await idleTurn(deadlineMs, () => connections.accepted)
+  connections.isClosing = true
+  const closed = new Promise((resolve) => server.close(resolve))
+  for (const { raw, response } of app.inFlight) {
+    if (raw.httpVersionMajor === 1 && !response.headersSent) response.setHeader('connection', 'close')
+  }
+  connections.http2.close()
+  await quiet(Math.min(deadlineMs, performance.now() + KEEP_ALIVE_SERVED_MS), () => connections.requests)
+  app.drain()
+  while (performance.now() < deadlineMs) {
+    connections.closeIdle()
+    // An HTTP/2 session closes when its last response is written out.
+    if (app.inFlight.size + connections.http2.open.size === 0) break
+    await sleepAndRead(20)
+  }
+  connections.destroyAll()
+  await closed
 }
 
 /** Resolves when no request has arrived for `QUIET_MS`, or the time is up. */
@@ -191,27 +211,18 @@ async function idleTurn(deadlineMs = Number.POSITIVE_INFINITY, count = () => 0):
   }
 }
 
-interface ServerOptions {
-  host: string
-  port: number
-  tls: ListenOptions['tls']
-  sniffTimeoutMs: number
-  onAccept(socket: Socket): void
-  onReadable(socket: Socket): void
-}
-
-async function openServer(options: ServerOptions): Promise<net.Server> {
+async function openServer(options: ListenOptions, connections: Connections): Promise<net.Server> {
   const server = options.tls
     ? tls.createServer({
         ...options.tls,
         ALPNProtocols: ['h2', 'http/1.1'],
-        handshakeTimeout: options.sniffTimeoutMs,
+        handshakeTimeout: options.sniffTimeoutMs ?? SNIFF_TIMEOUT_MS,
         allowHalfOpen: true,
         noDelay: true,
       })
     : net.createServer({ allowHalfOpen: true, noDelay: true })
-  server.on(options.tls ? 'secureConnection' : 'connection', options.onReadable)
-  server.prependListener('connection', options.onAccept)
+  server.on(options.tls ? 'secureConnection' : 'connection', (socket: Socket) => connections.serve(socket))
+  server.prependListener('connection', (socket: Socket) => connections.accept(socket))
   // After a handshake that failed or took too long the connection would stay open.
   server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
   await new Promise<void>((resolve, reject) => {
