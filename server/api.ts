@@ -47,9 +47,9 @@ import { createSuppressionService } from './services/suppression.ts'
 import type { Inbox } from './simulator/inbox.ts'
 import { createDoor } from './smtp-front/door.ts'
 import { createSubmit } from './smtp-front/submit.ts'
-import { createEventReads } from './stream/read-events.ts'
+import { EventReads } from './stream/read-events.ts'
 import { createRightWatch } from './stream/rights.ts'
-import { createStreamLeases } from './stream/stream-leases.ts'
+import { StreamLeases } from './stream/stream-leases.ts'
 import { EventStreams } from './stream/streams.ts'
 import { NO_TRACING } from './telemetry/tracing.ts'
 import type { createPost } from './webhooks/post/post.ts'
@@ -171,13 +171,13 @@ export async function createApi(parts: ApiParts): Promise<Api> {
 /** The event stream: its reader, its places and its rights. */
 function createChanges({ db, clock, sealer, log }: ApiParts) {
   const streams = new EventStreams({
-    reads: createEventReads(db, clock),
+    reads: new EventReads(db, clock),
     clock,
     sealer,
     show: (accountId, rows) => streamedEvents(db, accountId, rows),
     report: (err) => log.warn({ err }, 'event streams have ended: their reader failed'),
   })
-  const leases = createStreamLeases(db, (err) => log.warn({ err }, 'stream leases could not be stored'))
+  const leases = new StreamLeases(db, (err) => log.warn({ err }, 'stream leases could not be stored'))
   const rights = createRightWatch()
   const stopStreams = () => {
     streams.stop()

@@ -67,43 +67,23 @@ const CLAIM = `
 
 const IS_DUE = 'select exists (select from domains where next_check_at <= now()) as due'
 
+type VerificationParts = ApplyParts & { verifier: Verifier }
+
 /** Whether the check of any domain is due. */
 export const isCheckDue = async (db: Database): Promise<boolean> => one(await run<{ due: boolean }>(db, IS_DUE)).due
 
-export function createDomainVerification(parts: ApplyParts & { verifier: Verifier }): DomainVerification {
-  const { db, verifier } = parts
+export function createDomainVerification(parts: VerificationParts): DomainVerification {
   const inFlight = new Map<string, Promise<void>>()
   const slots = new FairSlots({ slots: SLOTS, maxWaiting: MAX_WAITING })
-
-  /** Returns the new status; undefined when the domain was deleted or `signal` aborted. */
-  async function verify(domainId: string, { signal, onChange }: Partial<VerifyDueOptions> = {}) {
-    const domain = signal?.aborted ? undefined : await findDomainById(db, domainId)
-    if (!domain) return undefined
-    const findings = await verifier.check(domain, signal)
-    if (signal?.aborted) return undefined
-    const status = await applyChecks(parts, domain, findings)
-    if (status && status !== domain.status) onChange?.(domain, status)
-    return status
-  }
 
   async function verifyWithSlot(domainId: string): Promise<void> {
     const release = await slots.acquire()
     if (!release) throw fail('rate_limit_exceeded', BUSY, { retryAfterSeconds: RETRY_SECONDS })
     try {
-      await verifyOnce(domainId)
+      await verifyOnce(parts, domainId)
     } finally {
       release()
     }
-  }
-
-  /** Ends within the 5 s after which the next check may begin: this one makes it when the other process died. */
-  async function verifyOnce(domainId: string): Promise<void> {
-    while (!(await beginCheck(db, domainId))) {
-      const domain = await findDomainById(db, domainId)
-      if (!domain || isChecked(domain)) return
-      await sleep(LOOK_MS)
-    }
-    await verify(domainId)
   }
 
   return {
@@ -112,22 +92,44 @@ export function createDomainVerification(parts: ApplyParts & { verifier: Verifie
       inFlight.set(domainId, check)
       return check
     },
-    verifyDue: (options) => verifyAllDue(db, (id) => verify(id, options), options),
+    verifyDue: (options) => verifyAllDue(parts, options),
   }
 }
 
-async function verifyAllDue(
-  db: Database,
-  verify: (domainId: string) => Promise<Domain['status'] | undefined>,
-  { signal, onError }: VerifyDueOptions,
-): Promise<CheckCounts> {
+/** Ends within the 5 s after which the next check may begin: this one makes it when the other process died. */
+async function verifyOnce(parts: VerificationParts, domainId: string): Promise<void> {
+  while (!(await beginCheck(parts.db, domainId))) {
+    const domain = await findDomainById(parts.db, domainId)
+    if (!domain || isChecked(domain)) return
+    await sleep(LOOK_MS)
+  }
+  await verify(parts, domainId)
+}
+
+/** Returns the new status; undefined when the domain was deleted or `signal` aborted. */
+async function verify(
+  parts: VerificationParts,
+  domainId: string,
+  { signal, onChange }: Partial<VerifyDueOptions> = {},
+): Promise<Domain['status'] | undefined> {
+  const domain = signal?.aborted ? undefined : await findDomainById(parts.db, domainId)
+  if (!domain) return undefined
+  const findings = await parts.verifier.check(domain, signal)
+  if (signal?.aborted) return undefined
+  const status = await applyChecks(parts, domain, findings)
+  if (status && status !== domain.status) onChange?.(domain, status)
+  return status
+}
+
+async function verifyAllDue(parts: VerificationParts, options: VerifyDueOptions): Promise<CheckCounts> {
+  const { signal, onError } = options
   const counts: CheckCounts = {}
   /** The account of each check in progress. */
   const checks = new Map<Promise<void>, string>()
   const endMs = performance.now() + RUN_MS
 
   function start({ id, accountId }: DueDomain): void {
-    const check = verify(id)
+    const check = verify(parts, id, options)
       .then((status) => {
         if (status) counts[status] = (counts[status] ?? 0) + 1
       })
@@ -138,7 +140,7 @@ async function verifyAllDue(
 
   try {
     while (!signal.aborted && performance.now() < endMs) {
-      const due = checks.size < DUE_SLOTS ? await claimDue(db, busyAccounts([...checks.values()])) : undefined
+      const due = checks.size < DUE_SLOTS ? await claimDue(parts.db, busyAccounts([...checks.values()])) : undefined
       if (!due && checks.size === 0) break
       if (due) start(due)
       await (due ? sleep(START_INTERVAL_MS) : Promise.race(checks.keys()))

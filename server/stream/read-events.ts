@@ -32,8 +32,6 @@ const READ_HORIZON = `
     ${orderOf(EPOCH, 'pg_snapshot_xmax(pg_current_snapshot())')}::float8 as next,
     ${IS_KEPT} as "isKept"`
 
-const readHorizon = async (db: Database): Promise<Horizon> => one(await run<Horizon>(db, READ_HORIZON))
-
 /** An event, with the timeline that it was read on. */
 export type ReadEvent = typeof events.$inferSelect & { timeline: number }
 type Row = Omit<ReadEvent, 'createdAt'> & { createdMs: number }
@@ -94,78 +92,84 @@ const DAY_MS = 86_400_000
  */
 const SLACK_MS = DAY_MS
 
-export interface EventReads {
-  horizon(): Promise<Horizon>
-  /** Reads what was committed after each cursor, up to 100 events of each, by transactions that began after a time. */
-  readNew(cursors: readonly (Cursor & { accountId: string })[], sinceMs: number): Promise<ReadEvent[]>
-  /** Reads up to 100 events of an account after a cursor. Fewer than 100: these are all. */
-  readPage(accountId: string, after: Cursor): Promise<ReadEvent[]>
-  /** The cursor after all events of an account that are visible now. */
-  newest(accountId: string): Promise<Cursor>
-  /** Whether an event is stored at exactly this place. */
-  isStored(accountId: string, cursor: Cursor): Promise<boolean>
-}
-
 /** Reads the events of accounts in the order of the stream, from the primary. */
-export function createEventReads(db: Database, clock: DatabaseClock): EventReads {
-  let sinceMs: Promise<number> | undefined
-  const firstOrdered = () => {
-    sinceMs ??= run<{ ms: number | null }>(db, SINCE).then(
-      (rows) => Math.floor((one(rows).ms ?? 0) / DAY_MS - 1) * DAY_MS,
-      (error) => {
-        sinceMs = undefined
-        throw error
-      },
-    )
-    return sinceMs
-  }
-  /** An id may be a little ahead of this process's clock. */
-  const end = () => firstIdAt(clock.now() + DAY_MS)
-  const orderedFrom = async () => later(oldestKeptId(clock), firstIdAt(await firstOrdered()))
-  const slackBefore = (id: string) => firstIdAt(timeOfId(id) - SLACK_MS)
+export class EventReads {
+  readonly #db: Database
+  readonly #clock: DatabaseClock
+  #sinceMs: Promise<number> | undefined
 
-  async function readEvents(statement: string, parameters: (string | number)[]): Promise<ReadEvent[]> {
-    const rows = await run<Row>(db, statement, parameters, UNPREPARED)
+  constructor(db: Database, clock: DatabaseClock) {
+    this.#db = db
+    this.#clock = clock
+  }
+
+  async horizon(): Promise<Horizon> {
+    return one(await run<Horizon>(this.#db, READ_HORIZON))
+  }
+
+  /** Reads what was committed after each cursor, up to 100 events of each, by transactions that began after a time. */
+  async readNew(cursors: readonly (Cursor & { accountId: string })[], sinceMs: number): Promise<ReadEvent[]> {
+    const from = later(await this.#orderedFrom(), firstIdAt(sinceMs - SLACK_MS))
+    const list = (values: (string | number)[]) => `{${values}}`
+    const accounts = list(cursors.map(({ accountId }) => accountId))
+    const orders = list(cursors.map(({ order }) => order))
+    const ids = list(cursors.map(({ id }) => id))
+    return this.#read(READ_NEW, [accounts, orders, ids, from, this.#end()])
+  }
+
+  /** Reads up to 100 events of an account after a cursor. Fewer than 100: these are all. */
+  async readPage(accountId: string, after: Cursor): Promise<ReadEvent[]> {
+    if (after.order > 0) return this.#readOrdered(accountId, after)
+    const from = later(after.id, oldestKeptId(this.#clock))
+    // Events of the days after the upgrade all have an order.
+    const below = firstIdAt((await this.#firstOrdered()) + 3 * DAY_MS)
+    if (from >= below) return this.#readOrdered(accountId, after)
+    const old = await this.#read(READ_UNORDERED, [accountId, from, below])
+    return old.length === PAGE ? old : [...old, ...(await this.#readOrdered(accountId, after))].slice(0, PAGE)
+  }
+
+  /** The cursor after all events of an account that are visible now. */
+  async newest(accountId: string): Promise<Cursor> {
+    const range = { from: await this.#orderedFrom(), below: this.#end() }
+    const [row] = await newestRows(range, 1, ({ from, below }) =>
+      run<Cursor>(this.#db, NEWEST, [accountId, from, below], UNPREPARED),
+    )
+    return row ?? startAt(this.#clock.now())
+  }
+
+  /** Whether an event is stored at exactly this place. */
+  async isStored(accountId: string, { order, id }: Cursor): Promise<boolean> {
+    return (await run(this.#db, FIND, [id, accountId, order], UNPREPARED)).length > 0
+  }
+
+  async #readOrdered(accountId: string, after: Cursor): Promise<ReadEvent[]> {
+    const slackBefore = after.order === 0 ? BEFORE_ALL.id : firstIdAt(timeOfId(after.id) - SLACK_MS)
+    const from = later(await this.#orderedFrom(), slackBefore)
+    return this.#read(READ_ORDERED, [accountId, after.order, after.id, from, this.#end()])
+  }
+
+  async #read(statement: string, parameters: (string | number)[]): Promise<ReadEvent[]> {
+    const rows = await run<Row>(this.#db, statement, parameters, UNPREPARED)
     return rows.map(({ createdMs, ...row }) => ({ ...row, createdAt: new Date(createdMs) }))
   }
 
-  async function readOrdered(accountId: string, after: Cursor): Promise<ReadEvent[]> {
-    const from = later(await orderedFrom(), after.order === 0 ? BEFORE_ALL.id : slackBefore(after.id))
-    return readEvents(READ_ORDERED, [accountId, after.order, after.id, from, end()])
+  async #orderedFrom(): Promise<string> {
+    return later(oldestKeptId(this.#clock), firstIdAt(await this.#firstOrdered()))
   }
 
-  return {
-    horizon: () => readHorizon(db),
+  #firstOrdered(): Promise<number> {
+    this.#sinceMs ??= run<{ ms: number | null }>(this.#db, SINCE).then(
+      (rows) => Math.floor((one(rows).ms ?? 0) / DAY_MS - 1) * DAY_MS,
+      (error) => {
+        this.#sinceMs = undefined
+        throw error
+      },
+    )
+    return this.#sinceMs
+  }
 
-    async readNew(cursors, sinceMs) {
-      const from = later(await orderedFrom(), firstIdAt(sinceMs - SLACK_MS))
-      const list = (values: (string | number)[]) => `{${values}}`
-      const accounts = list(cursors.map(({ accountId }) => accountId))
-      const orders = list(cursors.map(({ order }) => order))
-      const ids = list(cursors.map(({ id }) => id))
-      return readEvents(READ_NEW, [accounts, orders, ids, from, end()])
-    },
-
-    async readPage(accountId, after) {
-      if (after.order > 0) return readOrdered(accountId, after)
-      const from = later(after.id, oldestKeptId(clock))
-      // Events of the days after the upgrade all have an order.
-      const below = firstIdAt((await firstOrdered()) + 3 * DAY_MS)
-      if (from >= below) return readOrdered(accountId, after)
-      const old = await readEvents(READ_UNORDERED, [accountId, from, below])
-      return old.length === PAGE ? old : [...old, ...(await readOrdered(accountId, after))].slice(0, PAGE)
-    },
-
-    async newest(accountId) {
-      const range = { from: await orderedFrom(), below: end() }
-      const [row] = await newestRows(range, 1, ({ from, below }) =>
-        run<Cursor>(db, NEWEST, [accountId, from, below], UNPREPARED),
-      )
-      return row ?? startAt(clock.now())
-    },
-
-    async isStored(accountId, { order, id }) {
-      return (await run(db, FIND, [id, accountId, order], UNPREPARED)).length > 0
-    },
+  /** An id may be a little ahead of this process's clock. */
+  #end(): string {
+    return firstIdAt(this.#clock.now() + DAY_MS)
   }
 }

@@ -25,80 +25,83 @@ const RENEW = `update stream_leases set until = now() + interval '${LEASE_S} sec
 
 const FREE = 'delete from stream_leases where process = $1'
 
-export interface StreamLeases {
-  /** Takes a place for a stream, and returns the function that frees it. Throws `rate_limit_exceeded`. */
-  take(accountId: string): Promise<() => void>
-  /** Frees all places of this process. */
-  stop(): Promise<void>
-}
-
 /** Counts the streams of each account over all processes. The places of a process that was killed are free in 30 s. */
-export function createStreamLeases(db: Database, report: (error: unknown) => void): StreamLeases {
-  const processId = randomUUID()
-  const open = new Map<string, number>()
+export class StreamLeases {
+  readonly #db: Database
+  readonly #report: (error: unknown) => void
+  readonly #processId = randomUUID()
+  readonly #open = new Map<string, number>()
   /** Accounts whose row may differ from what is open here. */
-  const stale = new Set<string>()
-  let isStopped = false
+  readonly #stale = new Set<string>()
+  readonly #renewal: ReturnType<typeof runEvery>
+  #isStopped = false
+
+  constructor(db: Database, report: (error: unknown) => void) {
+    this.#db = db
+    this.#report = report
+    this.#renewal = runEvery(RENEW_EVERY_MS, () => this.#renew(), report)
+  }
+
+  /** Takes a place for a stream, and returns the function that frees it. Throws `rate_limit_exceeded`. */
+  async take(accountId: string): Promise<() => void> {
+    // An account that opens streams over its limit costs the database nothing.
+    if (this.#openOf(accountId) >= MAX_STREAMS) throw tooMany()
+    let isTaken = false
+    try {
+      await this.#db.transaction(async (tx) => {
+        await lockAccount(tx, accountId)
+        const others = one(await run<{ streams: number }>(tx, OTHERS, [accountId, this.#processId]))
+        const own = this.#openOf(accountId) + 1
+        if (others.streams + own > MAX_STREAMS) throw tooMany()
+        this.#open.set(accountId, own)
+        isTaken = true
+        this.#stale.add(accountId)
+        await run(tx, STORE, [accountId, this.#processId, own])
+        this.#stale.delete(accountId)
+      })
+    } catch (error) {
+      // The commit may have failed: the place that was counted here is free again.
+      if (isTaken) this.#close(accountId)
+      throw error
+    }
+    return () => this.#close(accountId)
+  }
+
+  /** Frees all places of this process. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#renewal.stop()
+    await run(this.#db, FREE, [this.#processId]).catch(() => {})
+  }
+
+  #openOf(accountId: string): number {
+    return this.#open.get(accountId) ?? 0
+  }
+
+  #close(accountId: string): void {
+    const left = this.#openOf(accountId) - 1
+    if (left === 0) this.#open.delete(accountId)
+    else this.#open.set(accountId, left)
+    if (this.#isStopped || this.#stale.has(accountId)) return
+    this.#store(accountId).catch((error) => {
+      this.#stale.add(accountId)
+      if (!this.#isStopped) this.#report(error)
+    })
+  }
 
   /** Stores how many streams are open. The lock of the account puts changes in order. */
-  async function store(accountId: string): Promise<void> {
-    stale.add(accountId)
-    await db.transaction(async (tx) => {
+  async #store(accountId: string): Promise<void> {
+    this.#stale.add(accountId)
+    await this.#db.transaction(async (tx) => {
       await lockAccount(tx, accountId)
-      stale.delete(accountId)
-      await run(tx, STORE, [accountId, processId, open.get(accountId) ?? 0])
+      this.#stale.delete(accountId)
+      await run(tx, STORE, [accountId, this.#processId, this.#openOf(accountId)])
     })
   }
 
-  function close(accountId: string): void {
-    const left = open.get(accountId)! - 1
-    if (left === 0) open.delete(accountId)
-    else open.set(accountId, left)
-    if (isStopped || stale.has(accountId)) return
-    store(accountId).catch((error) => {
-      stale.add(accountId)
-      if (!isStopped) report(error)
-    })
-  }
-
-  const renewal = runEvery(
-    RENEW_EVERY_MS,
-    async () => {
-      if (open.size > 0) await run(db, RENEW, [processId])
-      for (const accountId of [...stale]) await store(accountId)
-    },
-    report,
-  )
-
-  return {
-    async take(accountId) {
-      // An account that opens streams over its limit costs the database nothing.
-      if ((open.get(accountId) ?? 0) >= MAX_STREAMS) throw tooMany()
-      let isTaken = false
-      try {
-        await db.transaction(async (tx) => {
-          await lockAccount(tx, accountId)
-          const others = one(await run<{ streams: number }>(tx, OTHERS, [accountId, processId]))
-          const own = (open.get(accountId) ?? 0) + 1
-          if (others.streams + own > MAX_STREAMS) throw tooMany()
-          open.set(accountId, own)
-          isTaken = true
-          stale.add(accountId)
-          await run(tx, STORE, [accountId, processId, own])
-          stale.delete(accountId)
-        })
-      } catch (error) {
-        // The commit may have failed: the place that was counted here is free again.
-        if (isTaken) close(accountId)
-        throw error
-      }
-      return () => close(accountId)
-    },
-    async stop() {
-      isStopped = true
-      renewal.stop()
-      await run(db, FREE, [processId]).catch(() => {})
-    },
+  async #renew(): Promise<void> {
+    if (this.#open.size > 0) await run(this.#db, RENEW, [this.#processId])
+    for (const accountId of [...this.#stale]) await this.#store(accountId)
   }
 }
 

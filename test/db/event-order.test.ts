@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { keepEventOrder } from '../../server/db/event-order.ts'
 import { newId } from '../../server/db/ids.ts'
-import { createEventReads } from '../../server/stream/read-events.ts'
+import { EventReads } from '../../server/stream/read-events.ts'
 import { testDatabase } from '../harness/postgres.ts'
 
 async function world() {
   const { db } = await testDatabase()
   const clock = { now: () => Date.now(), stop() {} }
-  const reads = createEventReads(db, clock)
+  const reads = new EventReads(db, clock)
   const account = newId(Date.now())
   /** Stores an event, with an order of its own if one is given, and returns its id. */
   async function store(order?: number, atMs = Date.now()): Promise<string> {

@@ -116,7 +116,7 @@ test('a process that is killed after the send leaves it to another, which does n
 
 test('processes that send at the same moment send once', async () => {
   await notice()
-  await Promise.all([createSender(), createSender(), createSender()].map(({ sendDue }) => sendDue()))
+  await Promise.all([createSender(), createSender(), createSender()].map((sender) => sender.sendDue()))
   expect(world.exchanger.messages).toHaveLength(1)
 })
 
@@ -170,7 +170,7 @@ test('what another process finds of a mail after a kill is that mail, and what i
   await createSender().sendDue()
   await world.db.update(notices).set({ state: 'waiting', leaseUntil: new Date(0) })
   const later = await notice({ subject: 'later.example' })
-  await Promise.all([createSender(), createSender()].map(({ sendDue }) => sendDue()))
+  await Promise.all([createSender(), createSender()].map((sender) => sender.sendDue()))
   // Two processes send side by side, so either mail may arrive first.
   expect(subjectsOf().sort()).toEqual([
     'later.example is no longer verified',

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Database } from '../../server/db/connect.ts'
 import { newId } from '../../server/db/ids.ts'
 import { accounts } from '../../server/db/schema.ts'
-import { createStreamLeases, MAX_STREAMS } from '../../server/stream/stream-leases.ts'
+import { MAX_STREAMS, StreamLeases } from '../../server/stream/stream-leases.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { untilEnd } from '../harness/until-end.ts'
 
@@ -21,7 +21,7 @@ test('a place whose commit fails is free again', async () => {
             })
         : Reflect.get(target, name),
   })
-  const leases = untilEnd(createStreamLeases(failing, () => {}))
+  const leases = untilEnd(new StreamLeases(failing, () => {}))
   await expect(leases.take(account)).rejects.toThrow('the commit failed')
   isFailing = false
   const releases = await Promise.all(Array.from({ length: MAX_STREAMS }, () => leases.take(account)))
