@@ -10,7 +10,7 @@ import { domains } from '../db/schema.ts'
 import { fail, failFields } from '../errors.ts'
 import type { Backend } from '../services/backend.ts'
 import { countRefused } from './count-refused.ts'
-import { readPause, reasonFault, resumeDomain } from './pause.ts'
+import { readPause, reasonFault, resumeDomain, type ShownPause } from './pause.ts'
 
 /** Programs look for it beside the other calls of a domain. */
 export const RESUME_DOMAIN = {
@@ -20,28 +20,16 @@ export const RESUME_DOMAIN = {
 }
 
 /** What a person sees of a paused domain, and how an owner ends the pause. */
-export function createPausedDomainService({
-  db,
-  limits,
-  clock,
-}: Pick<Backend, 'db' | 'limits' | 'clock'>): ServiceImpl<typeof DomainService> {
+export function createPausedDomainService(
+  parts: Pick<Backend, 'db' | 'limits' | 'clock'>,
+): ServiceImpl<typeof DomainService> {
+  const { db, limits, clock } = parts
   return {
     async getPause({ domainId }, context) {
       const accountId = accountOf(context)
       const domain = await ownDomain(db, accountId, domainId)
       const pause = await readPause(db, domain, limits.breaker)
-      if (!pause) return {}
-      const { refusesAll, sinceMs, untilMs, resumableAtMs, ...counts } = pause
-      return {
-        pause: {
-          ...counts,
-          refusesAll,
-          since: timestampFromMs(sinceMs),
-          until: refusesAll ? timestampFromMs(untilMs) : undefined,
-          resumableAt: resumableAtMs === null ? undefined : timestampFromMs(resumableAtMs),
-          refusedSends: await countRefused(db, accountId, sinceMs, domain.name),
-        },
-      }
+      return pause ? { pause: await shownPause(db, domain, pause) } : {}
     },
 
     async resumeDomain({ domainId, reason }, context) {
@@ -63,6 +51,18 @@ export function createPausedDomainService({
       }
       return {}
     },
+  }
+}
+
+async function shownPause(db: Database, { accountId, name }: typeof domains.$inferSelect, pause: ShownPause) {
+  const { refusesAll, sinceMs, untilMs, resumableAtMs, ...counts } = pause
+  return {
+    ...counts,
+    refusesAll,
+    since: timestampFromMs(sinceMs),
+    until: refusesAll ? timestampFromMs(untilMs) : undefined,
+    resumableAt: resumableAtMs === null ? undefined : timestampFromMs(resumableAtMs),
+    refusedSends: await countRefused(db, accountId, sinceMs, name),
   }
 }
 

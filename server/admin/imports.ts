@@ -50,11 +50,10 @@ export function createImportService({ db, clock }: Pick<Backend, 'db' | 'clock'>
       return { import: importOf(await readImport(db, accountId, importId)) }
     },
     async listImports(_, context) {
-      const accountId = accountOf(context)
       const rows = await db
         .select()
         .from(suppressionImports)
-        .where(eq(suppressionImports.accountId, accountId))
+        .where(eq(suppressionImports.accountId, accountOf(context)))
         // A running import is listed however many have ended since it was started, so that it can be cancelled.
         .orderBy(desc(eq(suppressionImports.state, 'running')), desc(suppressionImports.id))
         .limit(LISTED)

@@ -37,31 +37,32 @@ export function createInboxService(messages: InboxMessages): ServiceImpl<typeof 
       }
       return { messages: listed, total: own.length }
     },
-
     async getInboxMessage({ inboxId }, context) {
       const accountId = accountOf(context)
       const message = await messages.find(accountId, inboxId)
       if (!message) throw noSuchMessage(inboxId)
-      const mail = await readMailAside(accountId, message.source)
-      return {
-        entry: describe(message, mail),
-        headers: mail.headers,
-        text: mail.text && cut(Buffer.from(mail.text)),
-        hasHtml: mail.html !== undefined,
-        attachments: mail.files.map(({ filename, contentType, content, inline }) => ({
-          filename,
-          contentType,
-          sizeBytes: content.length,
-          inline,
-        })),
-        source: cut(message.source),
-      }
+      return shownMessage(message, await readMailAside(accountId, message.source))
     },
-
     async clearInbox(_, context) {
       await messages.clear(accountOf(context))
       return {}
     },
+  }
+}
+
+function shownMessage(message: InboxMessage, mail: DisplayedMail) {
+  return {
+    entry: describe(message, mail),
+    headers: mail.headers,
+    text: mail.text && cut(Buffer.from(mail.text)),
+    hasHtml: mail.html !== undefined,
+    attachments: mail.files.map(({ filename, contentType, content, inline }) => ({
+      filename,
+      contentType,
+      sizeBytes: content.length,
+      inline,
+    })),
+    source: cut(message.source),
   }
 }
 

@@ -52,20 +52,13 @@ export function createNotificationService(parts: NotificationServiceParts): Serv
 
     listNotifications: (request, context) => listNotifications(db, request, accountOf(context)),
     async getNotificationSettings(_, context) {
-      const accountId = accountOf(context)
-      const [kinds, url] = await Promise.all([
-        readChoice(db, { accountId, personId: personOf(context).personId }),
-        urls.find(accountId),
-      ])
-      return {
-        mails: kinds.map(kindNames.value),
-        mailFrom: notifyFrom,
-        urlOrigin: url?.origin,
-        urlSetAt: url && timestampFromDate(url.createdAt),
-      }
+      const whose = whoseOf(context)
+      const [kinds, url] = await Promise.all([readChoice(db, whose), urls.find(whose.accountId)])
+      const urlSetAt = url && timestampFromDate(url.createdAt)
+      return { mails: kinds.map(kindNames.value), mailFrom: notifyFrom, urlOrigin: url?.origin, urlSetAt }
     },
     async setNotificationMails({ mails }, context) {
-      const whose = { accountId: accountOf(context), personId: personOf(context).personId }
+      const whose = whoseOf(context)
       const kinds = [...new Set(mails.map(readKind))]
       await changeAs(db, requesterOf(context.values), (tx) => storeChoice(tx, whose, kinds))
       return {}
@@ -115,6 +108,8 @@ async function testUrl({ webhooks, publicUrl }: NotificationServiceParts, url: s
   if (!result) throw fail('transient_failure', 'No connection to this host is free. Try again in a moment.')
   return { ...shownTest(result), durationMs: Math.round(performance.now() - startedMs) }
 }
+
+const whoseOf = (context: HandlerContext) => ({ accountId: accountOf(context), personId: personOf(context).personId })
 
 function readKind(kind: ContractKind): TroubleKind {
   if (kindNames.has(kind)) return kindNames.name(kind) as TroubleKind

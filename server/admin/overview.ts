@@ -4,6 +4,7 @@ import type { ServiceImpl } from '@connectrpc/connect'
 import {
   type DomainRates,
   DomainRatesSchema,
+  type GetOverviewRequest,
   type OverviewPeriod,
   OverviewPeriodSchema,
   type OverviewService,
@@ -36,52 +37,47 @@ import { readSetUp } from './set-up.ts'
 
 const DAY_MS = 86_400_000
 
-export function createOverviewService({
-  db,
-  read,
-  clock,
-  breaker,
-  limits,
-  hosts,
-}: Pick<Backend, 'db' | 'read' | 'clock' | 'breaker' | 'limits' | 'hosts'>): ServiceImpl<typeof OverviewService> {
-  return {
-    async getOverview({ from, to, granularity, simulated }, context) {
-      const accountId = accountOf(context)
-      readEnum('granularity', granularity, granularityNames)
-      if (granularity === Granularity.TOTAL) throw failField('granularity', 'must be minute, hour or day')
-      // Attempts are counted by the hour.
-      const hasAttempts = granularity !== Granularity.MINUTE
-      const asked = { from: required('from', from), to: required('to', to), nowMs: clock.now() }
-      refuseReversed(asked.from, asked.to)
-      const periods = wholePeriods(asked, granularity)
-      const counted = { accountId: simulated ? simulatedId(accountId) : accountId, ...periods }
-      const [statistics, worst, attempts, rates, endpoints, quota, refusedSends, refusing] = await Promise.all([
-        read((db) => readPeriods(db, counted)),
-        read((db) => readWorstRates(db, counted, limits.breaker.minEmails)),
-        hasAttempts ? read((db) => attemptsOf(db, { accountId, ...periods })) : [],
-        ratesOf(db, breaker, accountId),
-        endpointStates(db, accountId),
-        readQuotaUse(db, limits, accountId, clock.now()),
-        countRefused(db, accountId, clock.now() - DAY_MS),
-        readRefusingProviders(db, { accountId, nowMs: clock.now(), ours: ourNames(hosts) }),
-      ])
-      const startOf = (i: number) => timestampFromMs(periods.from + i * periods.stepMs)
-      return {
-        periods: statistics.map((period, i) => periodOf(startOf(i), period, worst[i]!, attempts[i])),
-        latencyMs: percentilesOf(addUp(statistics.map(({ latencies }) => latencies))),
-        domains: rates,
-        thresholds: limits.breaker,
-        endpoints,
-        inDoubt: statistics.reduce((sum, { inDoubt }) => sum + inDoubt, 0),
-        refusedSends,
-        refusingProviders: refusing.map(shownRefusing),
-        quota: quota && { quota: quota.monthlyLimit, used: quota.used, endsAt: timestampFromMs(quota.endsAtMs) },
-      }
-    },
+type OverviewParts = Pick<Backend, 'db' | 'read' | 'clock' | 'breaker' | 'limits' | 'hosts'>
 
-    async getSetUp(_, context) {
-      return readSetUp(db, clock, accountOf(context))
-    },
+export function createOverviewService(parts: OverviewParts): ServiceImpl<typeof OverviewService> {
+  return {
+    getOverview: (request, context) => getOverview(parts, request, accountOf(context)),
+    getSetUp: (_, context) => readSetUp(parts.db, parts.clock, accountOf(context)),
+  }
+}
+
+async function getOverview(parts: OverviewParts, request: GetOverviewRequest, accountId: string) {
+  const { db, read, clock, breaker, limits, hosts } = parts
+  const { from, to, granularity, simulated } = request
+  readEnum('granularity', granularity, granularityNames)
+  if (granularity === Granularity.TOTAL) throw failField('granularity', 'must be minute, hour or day')
+  // Attempts are counted by the hour.
+  const hasAttempts = granularity !== Granularity.MINUTE
+  const asked = { from: required('from', from), to: required('to', to), nowMs: clock.now() }
+  refuseReversed(asked.from, asked.to)
+  const periods = wholePeriods(asked, granularity)
+  const counted = { accountId: simulated ? simulatedId(accountId) : accountId, ...periods }
+  const [statistics, worst, attempts, rates, endpoints, quota, refusedSends, refusing] = await Promise.all([
+    read((db) => readPeriods(db, counted)),
+    read((db) => readWorstRates(db, counted, limits.breaker.minEmails)),
+    hasAttempts ? read((db) => attemptsOf(db, { accountId, ...periods })) : [],
+    ratesOf(db, breaker, accountId),
+    endpointStates(db, accountId),
+    readQuotaUse(db, limits, accountId, clock.now()),
+    countRefused(db, accountId, clock.now() - DAY_MS),
+    readRefusingProviders(db, { accountId, nowMs: clock.now(), ours: ourNames(hosts) }),
+  ])
+  const startOf = (i: number) => timestampFromMs(periods.from + i * periods.stepMs)
+  return {
+    periods: statistics.map((period, i) => periodOf(startOf(i), period, worst[i], attempts[i])),
+    latencyMs: percentilesOf(addUp(statistics.map(({ latencies }) => latencies))),
+    domains: rates,
+    thresholds: limits.breaker,
+    endpoints,
+    inDoubt: statistics.reduce((sum, { inDoubt }) => sum + inDoubt, 0),
+    refusedSends,
+    refusingProviders: refusing.map(shownRefusing),
+    quota: quota && { quota: quota.monthlyLimit, used: quota.used, endsAt: timestampFromMs(quota.endsAtMs) },
   }
 }
 
@@ -94,8 +90,8 @@ function required(field: string, time: Timestamp | undefined): number {
 function periodOf(
   period: Timestamp,
   statistics: PeriodStatistics,
-  worst: WorstRates,
-  attempts?: AttemptCounts,
+  worst: WorstRates | undefined,
+  attempts: AttemptCounts | undefined,
 ): OverviewPeriod {
   const { latencies, ...counts } = statistics
   return create(OverviewPeriodSchema, {
@@ -104,8 +100,8 @@ function periodOf(
     latencyMs: percentilesOf(latencies),
     acknowledged: attempts?.acknowledged,
     notAcknowledged: attempts?.failed,
-    worstBounceRate: worst.bounces ?? undefined,
-    worstComplaintRate: worst.complaints ?? undefined,
+    worstBounceRate: worst?.bounces ?? undefined,
+    worstComplaintRate: worst?.complaints ?? undefined,
   })
 }
 
@@ -114,7 +110,7 @@ function percentilesOf(latencies: number[]) {
   return { p50: percentile(0.5), p95: percentile(0.95), p99: percentile(0.99) }
 }
 
-const addUp = (rows: number[][]): number[] => rows[0]!.map((_, i) => rows.reduce((sum, row) => sum + row[i]!, 0))
+const addUp = (rows: number[][]): number[] => rows.reduce((sums, row) => sums.map((sum, i) => sum + (row[i] ?? 0)))
 
 const shownRefusing = ({ provider, sinceMs, emails, blocked, newest }: RefusingProvider) => ({
   ...{ provider, since: timestampFromMs(sinceMs), emails, blocked },

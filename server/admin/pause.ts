@@ -15,7 +15,7 @@ interface PausedDomain {
 }
 
 /** Times are Unix milliseconds. */
-interface ShownPause {
+export interface ShownPause {
   refusesAll: boolean
   sinceMs: number
   untilMs: number

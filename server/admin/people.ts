@@ -1,8 +1,8 @@
 import { timestampFromDate } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
 import type { Role as ContractRole } from '../../gen/verdict/admin/v1/options_pb.ts'
-import type { PeopleService } from '../../gen/verdict/admin/v1/people_pb.ts'
-import { changeAs } from '../access/audit/change-as.ts'
+import type { InvitePersonRequest, PeopleService } from '../../gen/verdict/admin/v1/people_pb.ts'
+import { changeAs, type Requester } from '../access/audit/change-as.ts'
 import { record } from '../access/audit/record-change.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import type { Role } from '../access/people/access.ts'
@@ -34,13 +34,8 @@ export interface PeopleServiceParts extends Pick<Backend, 'db' | 'clock' | 'publ
 /** `link`: without NOTIFY_FROM. `mailing_ended`: by bounces or a complaint of this day. */
 export type InvitationResult = 'mailed' | 'link' | 'mailing_ended' | 'refused'
 
-export function createPeopleService({
-  db,
-  clock,
-  publicUrl,
-  notifyFrom,
-  onInvitation,
-}: PeopleServiceParts): ServiceImpl<typeof PeopleService> {
+export function createPeopleService(parts: PeopleServiceParts): ServiceImpl<typeof PeopleService> {
+  const { db, clock } = parts
   return {
     async listPeople(_, { values }) {
       const accountId = accountOf({ values })
@@ -53,23 +48,7 @@ export function createPeopleService({
         invitations: invitations.map((one) => shownInvitation(one, mails.get(one.id))),
       }
     },
-
-    async invitePerson(request, { values }) {
-      const accountId = accountOf({ values })
-      const role = readRole(request.role)
-      const invitee = { email: readPersonEmail(request.email), role, isMailed: notifyFrom !== undefined }
-      const invited = await invite(db, clock, requesterOf(values), invitee).catch((error) => {
-        if (reasonOf(error) === 'rate_limit_exceeded') onInvitation?.('refused', accountId)
-        throw error
-      })
-      if (!invited) {
-        throw failFields('invalid_payload', [{ field: 'email', message: 'belongs to a person of this account' }])
-      }
-      const { invitation, isMailed, isMailingEnded } = invited
-      onInvitation?.(isMailingEnded ? 'mailing_ended' : isMailed ? 'mailed' : 'link', accountId)
-      return { invitation: shownInvitation(invitation), url: linkOf(publicUrl(), invited), mailed: isMailed }
-    },
-
+    invitePerson: (request, { values }) => invitePerson(parts, request, requesterOf(values)),
     async withdrawInvitation({ invitationId }, { values }) {
       const id = parsePublicId('inv', invitationId)
       await changeAs(db, requesterOf(values), async (tx, author) => {
@@ -80,18 +59,33 @@ export function createPeopleService({
       })
       return {}
     },
-
     async changeRole({ personId, role }, { values }) {
       const member = await changeRole({ db, clock }, requesterOf(values), readPersonId(personId), readRole(role))
       return { person: personOfMember(member) }
     },
-
     async removePerson({ personId, revokeKeys }, { values }) {
       const removal = { personId: readPersonId(personId), revokeKeys }
       const { keys } = await removeMember({ db, clock }, requesterOf(values), removal)
       return { keys: keys.map(keyMessage) }
     },
   }
+}
+
+async function invitePerson(parts: PeopleServiceParts, request: InvitePersonRequest, requester: Requester) {
+  const { db, clock, publicUrl, notifyFrom, onInvitation } = parts
+  const { accountId } = requester
+  const role = readRole(request.role)
+  const invitee = { email: readPersonEmail(request.email), role, isMailed: notifyFrom !== undefined }
+  const invited = await invite(db, clock, requester, invitee).catch((error) => {
+    if (reasonOf(error) === 'rate_limit_exceeded') onInvitation?.('refused', accountId)
+    throw error
+  })
+  if (!invited) {
+    throw failFields('invalid_payload', [{ field: 'email', message: 'belongs to a person of this account' }])
+  }
+  const { invitation, isMailed, isMailingEnded } = invited
+  onInvitation?.(isMailingEnded ? 'mailing_ended' : isMailed ? 'mailed' : 'link', accountId)
+  return { invitation: shownInvitation(invitation), url: linkOf(publicUrl(), invited), mailed: isMailed }
 }
 
 function readRole(role: ContractRole): Role {

@@ -52,7 +52,7 @@ export function createAuthenticate(parts: AuthenticateParts) {
   let loaded: ReturnType<typeof loadBetterAuth> | undefined
 
   function betterAuth() {
-    const origin = new URL(publicUrl()).origin
+    const { origin } = new URL(publicUrl())
     loaded ??= loadBetterAuth({ ...parts, secrets: versionedKeys(parts.sealer), origin })
     loaded.catch(() => {
       loaded = undefined

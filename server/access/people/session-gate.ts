@@ -46,24 +46,18 @@ export function createSessionGate(parts: SessionGateParts): SessionGate {
   const countSession = createWindows(CALLS_PER_SESSION)
   const countForTier = createTierCount(parts)
 
-  function count(visit: Visit, what: string, { tellRate }: SessionCall): void {
-    const { over, limit, leftMs } = visit
-    tellRate(rateOf(visit, clock))
-    if (over) throw usedUp(`The ${limit} calls per minute of ${what} are used up.`, Math.ceil(leftMs / 1_000))
-  }
-
   return async (call) => {
     const rule = ruleOf(call.method)
     if (rule.access === Access.OPEN) {
-      count(openCall(call.remoteAddress), 'this address', call)
+      count(clock, openCall(call.remoteAddress), 'this address', call)
       return undefined
     }
     const token = cookie().read(call.cookie)
     if (token === undefined) {
-      count(stranger(call.remoteAddress), 'this address without a session', call)
+      count(clock, stranger(call.remoteAddress), 'this address without a session', call)
       throw noSession()
     }
-    count(countSession(token), 'this session', call)
+    count(clock, countSession(token), 'this session', call)
     const needed = requiredRole(rule)
     const accountId = needed && parsePublicId('acc', call.account ?? '')
     const find = async (from: Database | Transaction) => {
@@ -91,6 +85,12 @@ export function createSessionGate(parts: SessionGateParts): SessionGate {
     const { personId, sessionId, email, role } = session
     return { accountId: accountId ?? '', test: false, person: { personId, sessionId, email, role } }
   }
+}
+
+function count(clock: DatabaseClock, visit: Visit, what: string, { tellRate }: SessionCall): void {
+  const { over, limit, leftMs } = visit
+  tellRate(rateOf(visit, clock))
+  if (over) throw usedUp(`The ${limit} calls per minute of ${what} are used up.`, Math.ceil(leftMs / 1_000))
 }
 
 /** Refuses a person who does not belong to the account of the call, as if it did not exist. */
