@@ -17,14 +17,14 @@ const RETRIED: { [code in ErrorCode]?: Rule } = {
   timed_out: 'when repeatable',
 }
 /** What a proxy says when it did not reach the service, or lost its response. */
-const NO_RESPONSE = new Set([502, 503, 504])
+const NO_RESPONSE: ReadonlySet<number | undefined> = new Set([502, 503, 504])
 
 /**
  * How many milliseconds to wait before the next attempt. `undefined`: the call must not be retried, or the service asks
  * for a longer wait than a call should take.
  */
 export function pauseBefore(error: VerdictError, retries: number, isRepeatable: boolean): number | undefined {
-  const isLost = error.code === 'unexpected_response' && NO_RESPONSE.has(error.status!)
+  const isLost = error.code === 'unexpected_response' && NO_RESPONSE.has(error.status)
   const rule = isLost ? 'when repeatable' : RETRIED[error.code]
   if (!rule || (rule === 'when repeatable' && !isRepeatable)) return undefined
   // Callers that failed together come back apart.

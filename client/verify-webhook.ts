@@ -77,6 +77,6 @@ function joined(head: Uint8Array, tail: Uint8Array): Uint8Array<ArrayBuffer> {
 
 /** The bytes of a signature, or none when it is not lower-case hex of 32 bytes: no bytes match no signature. */
 function bytesOf(signature: string): Uint8Array<ArrayBuffer> {
-  const pairs = /^[0-9a-f]{64}$/.test(signature) ? signature.match(/../g)! : []
+  const pairs = /^[0-9a-f]{64}$/.test(signature) ? (signature.match(/../g) ?? []) : []
   return Uint8Array.from(pairs, (pair) => Number.parseInt(pair, 16))
 }

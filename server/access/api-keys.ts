@@ -3,6 +3,7 @@ import type { Database, Transaction } from '../db/connect.ts'
 import { and, asc, eq, getTableColumns, gt, isNull, or, sql } from '../db/drizzle.ts'
 import { newId, publicId } from '../db/ids.ts'
 import { apiKeys } from '../db/schema.ts'
+import { one } from '../db/statement.ts'
 import { readCell } from '../directory/cell.ts'
 import { fail } from '../errors.ts'
 import { hashKey, hintOfKey, type KeyKind, makeKey } from './api-key.ts'
@@ -50,9 +51,9 @@ export async function createKey(
     expiresAt,
   }
   const apiKey = await changeAs(db, requester, async (tx, author) => {
-    const [created] = await tx.insert(apiKeys).values(row).returning(shown)
-    if (author) await record(tx, { ...author, action: 'key.create', target: name, after: auditedKey(created!) })
-    return created!
+    const created = one(await tx.insert(apiKeys).values(row).returning(shown))
+    if (author) await record(tx, { ...author, action: 'key.create', target: name, after: auditedKey(created) })
+    return created
   })
   return { key, apiKey }
 }
@@ -110,9 +111,9 @@ export async function revokeKey(
     const [before] = await tx.select(shown).from(apiKeys).where(isIt).for('update')
     if (!before) return undefined
     const revokedAt = sql`coalesce(${apiKeys.revokedAt}, clock_timestamp())`
-    const [revoked] = await tx.update(apiKeys).set({ revokedAt }).where(isIt).returning(shown)
-    const fields = { target: before.name, before: auditedKey(before), after: auditedKey(revoked!) }
+    const revoked = one(await tx.update(apiKeys).set({ revokedAt }).where(isIt).returning(shown))
+    const fields = { target: before.name, before: auditedKey(before), after: auditedKey(revoked) }
     if (author) await record(tx, { ...author, action: 'key.revoke', ...fields })
-    return { ...revoked!, scopes: heldScopes(revoked!) }
+    return { ...revoked, scopes: heldScopes(revoked) }
   })
 }

@@ -12,7 +12,7 @@ import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { createFairSlotsByKey } from '../../net/fair-slots.ts'
-import { callerKey, rightKey } from '../caller.ts'
+import { callerOf, rightKey } from '../caller.ts'
 import { fail } from '../errors.ts'
 
 interface HeavyGroup {
@@ -108,7 +108,7 @@ export function createHeavyCallLimit(): Interceptor {
     const group = groups.get(nameOf(request.method))
     if (!group) return next(request)
     const { contextValues, signal } = request
-    const { accountId, person } = contextValues.get(callerKey)!
+    const { accountId, person } = callerOf({ values: contextValues })
     const arrivedMs = performance.now()
     const leave = person ? await group.ofSessions.acquire(accountId) : () => {}
     if (!leave) throw tooMany(group)

@@ -46,13 +46,13 @@ export function framePaths({ storedHtml, inboxHtml, inboxFile, inboxSource }: Re
   return {
     method: InboxService.method.getInboxMessage,
     pages: {
-      '/messages/:account/:id': (accountId: string, { id }: Given) => storedHtml(accountId, id!),
-      '/inbox/:account/:id': (accountId: string, { id }: Given) => inboxHtml(accountId, id!),
+      '/messages/:account/:id': (accountId: string, { id = '' }: Given) => storedHtml(accountId, id),
+      '/inbox/:account/:id': (accountId: string, { id = '' }: Given) => inboxHtml(accountId, id),
     },
     downloads: {
-      '/inbox/:account/:id/source.eml': (accountId: string, { id }: Given) => inboxSource(accountId, id!),
-      '/inbox/:account/:id/attachments/:index': async (accountId: string, { id, index }: Given) =>
-        /^\d{1,4}$/.test(index!) ? inboxFile(accountId, id!, Number(index)) : undefined,
+      '/inbox/:account/:id/source.eml': (accountId: string, { id = '' }: Given) => inboxSource(accountId, id),
+      '/inbox/:account/:id/attachments/:index': async (accountId: string, { id = '', index = '' }: Given) =>
+        /^\d{1,4}$/.test(index) ? inboxFile(accountId, id, Number(index)) : undefined,
     },
   }
 }

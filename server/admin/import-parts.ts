@@ -111,7 +111,7 @@ async function readLines({ emails, reasons, firstLine }: AddPartRequest): Promis
     text === '' || forms[i] !== undefined ? [] : [{ line: firstLine + i, text: cut(text) }],
   )
   const accepted = forms.filter((form) => form !== undefined).length
-  const byReason = Map.groupBy(reasonOf.keys(), (form) => reasonOf.get(form)!)
+  const byReason = Map.groupBy(reasonOf.keys(), (form) => reasonOf.get(form) ?? 'import')
   return { accepted, byReason, faults }
 }
 

@@ -35,7 +35,7 @@ export function createInvitationService(parts: InvitationServiceParts): ServiceI
         email: email ?? undefined,
         role: roleNames.value(role),
         expiresAt: timestampFromDate(expiresAt),
-        hasSignIn: isProof && (await findPerson(db, email!)) !== undefined,
+        hasSignIn: isProof && email !== null && (await findPerson(db, email)) !== undefined,
       }
     },
 

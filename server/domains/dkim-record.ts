@@ -21,7 +21,8 @@ export async function checkDkim(
     return missing(dns, domain.name, record, answer, (values) => values.some((value) => !faultOf(value, record)))
   }
   const { values } = answer
-  const fault = values.length > 1 ? severalOf(values, record) : faultOf(values[0]!, record, all)
+  const [value = '', ...others] = values
+  const fault = others.length > 0 ? severalOf(values, record) : faultOf(value, record, all)
   return fault === undefined ? verified(values) : failed(values, fault)
 }
 
@@ -44,11 +45,12 @@ export function faultOf(
 ): string | undefined {
   if (/["\\]/.test(value)) return 'The value has quotation marks or backslashes in it. Enter it without them.'
   const tags = readTags(value)
-  if (!tags?.has('p')) return 'What stands there is no DKIM key. Put this value in its place.'
+  const key = tags?.get('p')
+  if (!tags || key === undefined) return 'What stands there is no DKIM key. Put this value in its place.'
   const algorithm = tagOf(record, 'k')
   const rule = RULES.find(({ tag, isRight }) => !isRight(tags.get(tag), algorithm))
   if (rule) return rule.fault(algorithm)
-  return tags.has('v') && tags.keys().next().value !== 'v' ? VERSION : keyFaultOf(tags.get('p')!, record, all)
+  return tags.has('v') && tags.keys().next().value !== 'v' ? VERSION : keyFaultOf(key, record, all)
 }
 
 interface Rule {

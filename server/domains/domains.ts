@@ -144,11 +144,10 @@ async function readDomains(db: Database, where: SQL | undefined): Promise<Domain
     .where(where)
     .orderBy(asc(domains.name), asc(dkimKeys.id))
   const rowsByDomain = Map.groupBy(rows, ({ domain }) => domain.id)
-  return [...rowsByDomain.values()].map((rowsOfDomain) => ({
-    ...rowsOfDomain[0]!.domain,
-    tier: rowsOfDomain[0]!.tier,
-    dkimKeys: rowsOfDomain.flatMap(({ key }) => key ?? []),
-  }))
+  return [...rowsByDomain.values()].flatMap((rowsOfDomain) => {
+    const dkimKeys = rowsOfDomain.flatMap(({ key }) => key ?? [])
+    return rowsOfDomain.slice(0, 1).map(({ domain, tier }) => ({ ...domain, tier, dkimKeys }))
+  })
 }
 
 /** Changes the settings that are given. `pool: null` takes the pool of the account's tier. */

@@ -45,7 +45,8 @@ const DOMAIN = /^[\p{L}\p{M}\p{N}.-]*/u
 /** Whether what follows a domain makes it a longer one: the labels up to one of them are a domain that may exist. */
 function hasLongerDomain(domain: string, after: string): boolean {
   let longer = domain
-  for (const [index, label] of DOMAIN.exec(after.slice(0, MOST))![0].split('.').entries()) {
+  const [labels = ''] = DOMAIN.exec(after.slice(0, MOST)) ?? []
+  for (const [index, label] of labels.split('.').entries()) {
     if (index > 0 && label === '') return false
     longer += index > 0 ? `.${label}` : label
     if (longer !== domain && mayExist(longer)) return true
@@ -59,5 +60,5 @@ const FILES = ['zip', 'mov']
 function mayExist(text: string): boolean {
   const name = domainToASCII(text)
   const { isIcann, publicSuffix, isIp } = parse(name)
-  return !isIp && (isSpecialUse(name) || (isIcann === true && !FILES.includes(publicSuffix!)))
+  return !isIp && (isSpecialUse(name) || (isIcann === true && !FILES.includes(publicSuffix ?? '')))
 }

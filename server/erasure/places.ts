@@ -154,9 +154,9 @@ export const isHistory = (table: string): boolean => Object.hasOwn(HISTORY, tabl
 
 /** The row with the address replaced wherever it occurs. */
 function replaced({ columns }: AddressPlace, row: Fields, wanted: Wanted): Fields {
-  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, replacedValue(columns[name]!, value)]))
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, replacedValue(columns[name], value)]))
 
-  function replacedValue(kind: ColumnKind, value: unknown): unknown {
+  function replacedValue(kind: ColumnKind | undefined, value: unknown): unknown {
     if (kind === 'request') return replaceInRequest(value as never, wanted)
     return mapStrings(value, kind === 'mailbox' ? wanted.replaceInMailbox : wanted.replaceIn)
   }

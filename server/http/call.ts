@@ -171,7 +171,7 @@ export function shown(error: unknown, call: Call): ConnectError {
     return call.closed ?? LEFT
   }
   const visible = hideUnexpected(error)
-  call.code = reasonOf(visible)!
+  call.code = reasonOf(visible) ?? 'transient_failure'
   call.error = visible
   if (call.code === 'transient_failure' && visible.cause !== undefined) {
     call.log.error({ request_id: call.id, err: visible.cause }, 'unexpected fault')

@@ -50,7 +50,7 @@ const READERS: Record<string, (request: UpdateEndpointRequest, urlFaultOf: UrlFa
 export function readEndpointChange(request: UpdateEndpointRequest, urlFaultOf: UrlFaultOf): EndpointFields {
   const { updateMask } = request
   const names = updateMask && updateMask.paths.length > 0 ? namesIn(updateMask) : givenIn(request)
-  return Object.assign({}, ...names.map((name) => READERS[name]!(request, urlFaultOf)))
+  return Object.assign({}, ...names.map((name) => READERS[name]?.(request, urlFaultOf)))
 }
 
 function namesIn({ paths }: FieldMask): string[] {
@@ -111,17 +111,18 @@ const readTenantIds = ({ tenantIds }: Filters) =>
 const readDomains = ({ domains }: Filters) =>
   readFilter('domains', domains, (name) => {
     const value = readDomainName(name)
-    return value === undefined ? { fault: 'is not a domain name. Expected something like example.com' } : { value }
+    if (value !== undefined) return { value }
+    return { value: name, fault: 'is not a domain name. Expected something like example.com' }
   })
 
 /** Reads the values of a filter, without duplicates. null is no filter. */
-function readFilter(field: string, given: string[], read: (text: string) => { value?: string; fault?: string }) {
+function readFilter(field: string, given: string[], read: (text: string) => { value: string; fault?: string }) {
   const { filterValues } = ENDPOINT_LIMITS
   if (given.length > filterValues) throw failField(field, `must have at most ${filterValues} values`)
   const values = given.map((text, i) => {
     const { value, fault } = read(text)
     if (fault) throw failField(`${field}[${i}]`, fault)
-    return value!
+    return value
   })
   return values.length === 0 ? null : [...new Set(values)]
 }

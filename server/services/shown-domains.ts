@@ -67,8 +67,8 @@ async function sentToday(db: Database, accountId: string): Promise<Map<string, n
 
 function warmUpOf(domain: Domain, nowMs: number, steps: readonly number[]) {
   const today = warmUpDay(domain, nowMs, steps)
-  if (!today) return undefined
-  const firstDay = Math.floor(domain.verifiedAt!.getTime() / DAY_MS)
+  if (!today || !domain.verifiedAt) return undefined
+  const firstDay = Math.floor(domain.verifiedAt.getTime() / DAY_MS)
   const completesAt = timestampFromMs((firstDay + steps.length) * DAY_MS)
   return { day: today.day, dailyLimit: today.dailyLimit, completesAt }
 }

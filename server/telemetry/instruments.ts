@@ -82,7 +82,7 @@ export function createInstrument(definition: Definition): Instrument<Definition>
       const point = series.of(labels)
       point.value += value
       let bucket = 0
-      while (bucket < bounds.length && value > bounds[bucket]!) bucket++
+      while (value > (bounds[bucket] ?? Infinity)) bucket++
       point.counts![bucket]!++
     },
   } as Instrument<Definition>
@@ -97,12 +97,12 @@ function readPoints(definition: Definition, sources: (() => LabelledValue<Labels
 /** The series of one metric. Their number is bounded, whatever labels come. */
 function createSeries({ kind, labels: allowed = {}, bounds = [] }: Definition) {
   const names = Object.keys(allowed)
-  const limits = Object.values(allowed).map(bounded)
+  const limits = Object.entries(allowed).map(([name, values]) => ({ name, limit: bounded(values) }))
   const points = new Map<string, Point>()
   if (kind !== 'gauge') for (const values of zeros(Object.values(allowed))) add(values)
 
   function of(labels: Labels): Point {
-    return points.get(keyOf(names, labels)) ?? find(names.map((name, i) => limits[i]!(labels[name]!)))
+    return points.get(keyOf(names, labels)) ?? find(limits.map(({ name, limit }) => limit(labels[name] ?? OTHER)))
   }
 
   function find(labels: string[]): Point {
@@ -120,10 +120,9 @@ function createSeries({ kind, labels: allowed = {}, bounds = [] }: Definition) {
 }
 
 function keyOf(names: string[], labels: Labels): string {
-  if (names.length === 0) return ''
-  let key = labels[names[0]!]!
-  for (let i = 1; i < names.length; i++) key += SEPARATOR + labels[names[i]!]!
-  return key
+  let key: string | undefined
+  for (const name of names) key = key === undefined ? labels[name] : key + SEPARATOR + labels[name]
+  return key ?? ''
 }
 
 function bounded(values: LabelValues): (value: string) => string {

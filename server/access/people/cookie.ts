@@ -26,7 +26,7 @@ export interface SessionCookie {
 
 interface Options {
   /** The first signs, all verify: see `signingKeys`. */
-  keys: readonly string[]
+  keys: readonly [string, ...string[]]
   /** Whether browsers send the cookie over https only. */
   secure: boolean
 }
@@ -54,7 +54,10 @@ export function createSessionCookie({ keys, secure }: Options): SessionCookie {
   }
 }
 
-function signedCookie(name: string, keys: readonly string[]): Pick<SessionCookie, 'isIn' | 'read' | 'pair'> {
+function signedCookie(
+  name: string,
+  keys: readonly [string, ...string[]],
+): Pick<SessionCookie, 'isIn' | 'read' | 'pair'> {
   const pattern = new RegExp(`(?:^|; *)${name.replaceAll('.', '\\.')}=([^;]{1,500})`)
   return {
     isIn: (header) => pattern.test(header),
@@ -68,7 +71,7 @@ function signedCookie(name: string, keys: readonly string[]): Pick<SessionCookie
       })
       return dot > 0 && isOurs ? token : undefined
     },
-    pair: (token) => `${name}=${encodeURIComponent(`${token}.${signature(token, keys[0]!)}`)}`,
+    pair: (token) => `${name}=${encodeURIComponent(`${token}.${signature(token, keys[0])}`)}`,
   }
 }
 

@@ -1,7 +1,7 @@
 import type { DatabaseClock } from '../../db/clock.ts'
 import type { Transaction } from '../../db/connect.ts'
 import { lockAccount } from '../../db/lock-account.ts'
-import { run } from '../../db/statement.ts'
+import { one, run } from '../../db/statement.ts'
 import { usedUp } from '../limiter.ts'
 
 // An invitation is mail to a stranger, from the operator's own domain. What people may cause of it is limited for each
@@ -51,8 +51,8 @@ export async function checkInvitations(
   await lockAccount(tx, accountId)
   const now = new Date(clock.now())
   const day = new Date(now).setUTCHours(0, 0, 0, 0)
-  const [counts] = await run<InvitationCounts>(tx, COUNT, [accountId, new Date(day).toISOString(), now.toISOString()])
-  const { open, mailed, bounced, complained } = counts!
+  const parameters = [accountId, new Date(day).toISOString(), now.toISOString()]
+  const { open, mailed, bounced, complained } = one(await run<InvitationCounts>(tx, COUNT, parameters))
   const secondsLeft = Math.max(1, Math.ceil(DAY_SECONDS - (now.getTime() - day) / 1_000))
   if (open >= MAX_OPEN) {
     throw usedUp(`${MAX_OPEN} invitations of this account are open. Withdraw one, or wait for an answer.`, secondsLeft)

@@ -4,6 +4,7 @@ import type { Database, Transaction } from '../../db/connect.ts'
 import { and, desc, eq, gt, inArray, isNull } from '../../db/drizzle.ts'
 import { newId } from '../../db/ids.ts'
 import { invitations, notices } from '../../db/people-schema.ts'
+import { one } from '../../db/statement.ts'
 import { changeAs, type Requester } from '../audit/change-as.ts'
 import { type Author, record } from '../audit/record-change.ts'
 import type { Role } from './access.ts'
@@ -179,8 +180,7 @@ async function store(
   const token = randomBytes(32).toString('base64url')
   const expiresAt = new Date(now + days * DAY_MS)
   const row = { ...invitation, id: newId(now), tokenHash: hashOf(token), createdAt: new Date(now), expiresAt }
-  const [stored] = await tx.insert(invitations).values(row).returning()
-  return { invitation: stored!, token }
+  return { invitation: one(await tx.insert(invitations).values(row).returning()), token }
 }
 
 /** SHA-256. A token has 256 random bits, so it needs no slower hash. */

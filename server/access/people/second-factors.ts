@@ -1,7 +1,7 @@
 import type { Database } from '../../db/connect.ts'
 import type { Sealer } from '../../db/encryption.ts'
-import { run } from '../../db/statement.ts'
-import { versionedKeys } from './signing-keys.ts'
+import { one, run } from '../../db/statement.ts'
+import { currentVersion, versionedKeys } from './signing-keys.ts'
 
 // better-auth encrypts the second factors of people with a key of its own for each of ENCRYPTION_KEYS. When one of them
 // is replaced, they are encrypted anew, as `reseal` does with the secrets of the service.
@@ -14,12 +14,8 @@ interface FactorRow {
 
 /** Counts all second factors, and those of which another key than the first has encrypted a part. */
 export async function countSecondFactors(db: Database, sealer: Sealer): Promise<{ total: number; older: number }> {
-  const [counted] = await run<{ total: number; older: number }>(
-    db,
-    `select count(*)::int as total, (count(*) filter (where ${IS_OLDER}))::int as older from second_factors`,
-    [headOf(sealer)],
-  )
-  return counted!
+  const statement = `select count(*)::int as total, (count(*) filter (where ${IS_OLDER}))::int as older from second_factors`
+  return one(await run<{ total: number; older: number }>(db, statement, [headOf(sealer)]))
 }
 
 /**
@@ -32,7 +28,10 @@ export async function reencryptSecondFactors(
 ): Promise<{ reencrypted: number; faults: string[] }> {
   const { symmetricDecrypt, symmetricEncrypt } = await import('better-auth/crypto')
   const keys = versionedKeys(sealer)
-  const key = { keys: new Map(keys.map(({ version, value }) => [version, value])), currentVersion: keys[0]!.version }
+  const key = {
+    keys: new Map(keys.map(({ version, value }) => [version, value])),
+    currentVersion: currentVersion(sealer),
+  }
   const anew = async (data: string) => symmetricEncrypt({ key, data: await symmetricDecrypt({ key, data }) })
   const faults: string[] = []
   let reencrypted = 0
@@ -70,5 +69,5 @@ const PREFIX = '$ba$'
 const IS_OLDER = 'not (starts_with(secret, $1) and starts_with(backup_codes, $1))'
 
 function headOf(sealer: Sealer): string {
-  return `${PREFIX}${versionedKeys(sealer)[0]!.version}$`
+  return `${PREFIX}${currentVersion(sealer)}$`
 }

@@ -15,10 +15,12 @@ export function nearestName(name: string, names: readonly string[]): string | un
 function changesBetween(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, i) => i)
   for (const [i, letter] of [...from].entries()) {
-    const next = [i + 1]
-    for (let j = 0; j < to.length; j++)
-      next.push(Math.min(next[j]! + 1, row[j + 1]! + 1, row[j]! + (letter === to[j] ? 0 : 1)))
-    row = next
+    let [left, diagonal] = [i + 1, i]
+    row = row.map((above, j) => {
+      if (j > 0) left = Math.min(left + 1, above + 1, diagonal + (letter === to[j - 1] ? 0 : 1))
+      diagonal = above
+      return left
+    })
   }
-  return row.at(-1)!
+  return row.at(-1) ?? 0
 }

@@ -51,7 +51,9 @@ export const messageOf = ({ output }: InProcessMethod, message: Message): Messag
 
 /** The implementation of a method. */
 export function implementationOf(services: ServiceImplSpec[], method: DescMethod): MethodImplSpec {
-  return services.find(({ service }) => service === method.parent)!.methods[method.localName]!
+  const implementation = services.find(({ service }) => service === method.parent)?.methods[method.localName]
+  if (!implementation) throw new Error(`nothing implements ${method.name}`)
+  return implementation
 }
 
 /**

@@ -15,7 +15,7 @@ export function isPlainCall(call: Call): boolean {
   const { protocol, raw } = call
   const isKnown = ['identity', 'gzip'].includes(encodingOf(call))
   const hasTrailers = protocol !== 'grpc' || 'stream' in raw
-  return isKnown && hasTrailers && PROTOBUF_TYPES[protocol]!.test(raw.headers['content-type'] ?? '')
+  return isKnown && hasTrailers && PROTOBUF_TYPES[protocol]?.test(raw.headers['content-type'] ?? '') === true
 }
 
 export const isPlainGrpc = (call: Call): boolean => call.protocol === 'grpc' && isPlainCall(call)

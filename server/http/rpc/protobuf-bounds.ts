@@ -80,7 +80,7 @@ function skipNumber(reading: WireReading, type: WireType): void {
 
 function skipVarint(reading: WireReading): void {
   const start = reading.at
-  while (reading.bytes[reading.at++]! >= 0x80) {
+  while ((reading.bytes[reading.at++] ?? 0) >= 0x80) {
     if (reading.at - start === MAX_VARINT_BYTES) throw notProtobuf()
   }
 }

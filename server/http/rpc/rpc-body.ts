@@ -36,7 +36,8 @@ async function onlyContent(call: Call, limits: BodyLimits): Promise<Buffer> {
 /** The one message of a call, without compression. The library refuses a body that is not complete. */
 async function* onlyEnvelope(call: Call, body: Buffer, limits: BodyLimits): AsyncGenerator<Uint8Array> {
   const content = body.subarray(ENVELOPE_BYTES)
-  const isPacked = (body[0]! & COMPRESSED) !== 0 && encodingOf(call) === 'gzip' && body.length === envelopeSize(body)
+  const [flags = 0] = body
+  const isPacked = (flags & COMPRESSED) !== 0 && encodingOf(call) === 'gzip' && body.length === envelopeSize(body)
   if (!isPacked) {
     await checkMessage(call, content)
     yield body
@@ -44,7 +45,7 @@ async function* onlyEnvelope(call: Call, body: Buffer, limits: BodyLimits): Asyn
   }
   const message = await checkMessage(call, await unpack(call, content, limits))
   const head = Buffer.from(body.subarray(0, ENVELOPE_BYTES))
-  head[0]! &= ~COMPRESSED
+  head[0] = flags & ~COMPRESSED
   head.writeUInt32BE(message.length, 1)
   yield head
   yield message

@@ -102,8 +102,9 @@ function matches(
   { accountId, recipient: _, recipientDomain: __, sender, inDoubt, bouncedBy, kind, terms, ...columns }: Filters,
   range: IdRange,
 ) {
-  const present = Object.entries(columns).filter(([, value]) => value !== undefined)
-  const equal = present.map(([name, value]) => eq(messages[name as keyof typeof columns], value!))
+  const equal = Object.entries(columns).flatMap(([name, value]) =>
+    value === undefined ? [] : [eq(messages[name as keyof typeof columns], value)],
+  )
   return and(
     eq(messages.accountId, accountId),
     gte(messages.id, range.from),

@@ -18,7 +18,8 @@ interface Reads {
 export async function newestWithTerms(range: IdRange, limit: number, reads: Reads): Promise<string[]> {
   const newest = await newestRows(range, LOOKED_AT, reads.newest)
   const ids = newest.filter(({ isFound }) => isFound).map(({ id }) => id)
-  if (ids.length >= limit || newest.length < LOOKED_AT) return ids.slice(0, limit)
-  const older = { from: range.from, below: newest.at(-1)!.id }
+  const last = newest[LOOKED_AT - 1]
+  if (ids.length >= limit || !last) return ids.slice(0, limit)
+  const older = { from: range.from, below: last.id }
   return [...ids, ...(await newestRows(older, limit - ids.length, reads.indexed)).map(({ id }) => id)]
 }

@@ -24,7 +24,7 @@ export function noteRefusedCall(refusedSends: Pick<RefusedSends, 'note'>, call: 
   const { id, protocol, method, values, raw, error } = call
   const caller = values.get(callerKey)
   if (!error || !caller?.accountId || caller.test || !SENDS.includes(method)) return
-  if (!Object.hasOwn(PUBLIC_ERRORS, reasonOf(error)!) || readTrueOrFalse(String(raw.headers[SANDBOX]))) return
+  if (!Object.hasOwn(PUBLIC_ERRORS, reasonOf(error) ?? '') || readTrueOrFalse(String(raw.headers[SANDBOX]))) return
   const { accountId, keyId } = caller
   refusedSends.note({ accountId, keyId, requestId: id, protocol, error, parties: values.get(partiesKey) })
 }

@@ -42,7 +42,7 @@ export function createSendBatch({
     const outcome = key
       ? await batchIdempotency.once({ ...key, sandbox, refusal }, () => run(NEVER))
       : { response: (await run(context.signal)).response, replayed: false, mismatch: false }
-    const { $typeName: _, ...counts } = outcome.response.summary!
+    const { $typeName: _, ...counts } = { ...outcome.response.summary }
     Object.assign(log, { sandbox, ...counts })
     return replayHeaders(context, { ...outcome, mismatch: outcome.mismatch || isOtherBody })
   }

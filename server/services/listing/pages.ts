@@ -40,7 +40,7 @@ export function pageOf<Row extends { id: string }, Desc extends DescMessage>(
   stoppedAt?: string,
 ): { page: Row[]; hasMore: boolean; nextCursor: string | undefined } {
   const page = rows.slice(0, limit)
-  const next = rows.length > limit ? page.at(-1)!.id : stoppedAt
+  const next = rows.length > limit ? page.at(-1)?.id : stoppedAt
   return { page, hasMore: next !== undefined, nextCursor: next && makeCursor(next, desc, request) }
 }
 
