@@ -1,9 +1,5 @@
-interface Page {
-  next_cursor?: string
-}
-
 /** Yields the items of every page, each read when it is needed. */
-export async function* itemsOf<P extends Page, Item>(
+export async function* itemsOf<P extends { next_cursor?: string }, Item>(
   page: (cursor: string | undefined) => Promise<P>,
   items: (page: P) => Item[],
 ): AsyncGenerator<Item, void, undefined> {

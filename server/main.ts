@@ -59,7 +59,9 @@ async function start(program: Program): Promise<object> {
   await checkSealedValues(program, sealer)
   const temporal = await startTemporal(program)
   const oldestTransaction = watchState(program)
-  const resolver = createWatchedResolver(program)
+  const { dnsServers: servers, dnssec } = config
+  const resolver = createResolver({ servers, dnssec: dnssec === 'trust', onAnswer: createAnswerCounter(metrics) })
+  watchResolver(metrics, resolver)
   const { webhookAllowSubnets: allowSubnets, webhookProxy: proxy } = config
   const webhooks = createPost({ allowSubnets, lookup: createLookup(resolver), proxy })
   ends.defer(() => webhooks.close())
@@ -101,12 +103,6 @@ function watchState({ config, limits, db, metrics }: Program) {
   const oldestTransaction = createTransactionWatch(db)
   watchOldestTransaction(metrics, oldestTransaction)
   return oldestTransaction
-}
-
-function createWatchedResolver({ config: { dnsServers: servers, dnssec }, metrics }: Program) {
-  const resolver = createResolver({ servers, dnssec: dnssec === 'trust', onAnswer: createAnswerCounter(metrics) })
-  watchResolver(metrics, resolver)
-  return resolver
 }
 
 interface RunningParts extends Pick<ApiParts, 'sealer' | 'webhooks' | 'breaker' | 'publicUrl' | 'listenerUrl'> {

@@ -7,15 +7,11 @@ import { isSpecialUse } from '../../mail/address.ts'
 // another person that is changed is a smaller harm than an address that stays. Columns of addresses are compared as a
 // whole and do not come here.
 
-/** A spelling of an address within a text, whose domain has no more than A-labels. */
-interface Spot {
-  before: string
-  domain: string
-  after: string
-}
-
-/** Whether the text around the spot makes it a part of a longer address, which is that of another person. */
-export function belongsToOther({ before, domain, after }: Spot): boolean {
+/**
+ * Whether the text around a spelling of an address makes it a part of a longer address, which is that of another
+ * person. The domain has no more than A-labels.
+ */
+export function belongsToOther({ before, domain, after }: Record<'before' | 'domain' | 'after', string>): boolean {
   if (hasLongerDomain(domain, after)) return true
   const [text, last] = splitLast(before.slice(-MOST))
   if (LETTER.test(last)) return true

@@ -16,13 +16,6 @@ export type ReceiptVerification =
   /** `why` is a sentence about the receipt. */
   | { fault: ReceiptFault; why: string }
 
-interface Header {
-  typ?: unknown
-  alg?: unknown
-  kid?: unknown
-  crit?: unknown
-}
-
 const SIGNATURE_BYTES = 64
 
 /**
@@ -32,7 +25,7 @@ const SIGNATURE_BYTES = 64
 export async function verifyReceipt(jws: string, keySet: JSONWebKeySet, issuer?: string): Promise<ReceiptVerification> {
   const parts = jws.split('.')
   const [encodedHeader = '', encodedClaims = '', encodedSignature = ''] = parts
-  const header = readJson(encodedHeader) as Header | undefined
+  const header = readJson(encodedHeader) as Partial<Record<'typ' | 'alg' | 'kid' | 'crit', unknown>> | undefined
   if (!header) return refuse('not_a_receipt', 'It is not a JSON Web Signature.')
   if (header.typ !== RECEIPT_TYPE) {
     return refuse('wrong_type', `Its type is ${show(header.typ)}. The type of a receipt is ${show(RECEIPT_TYPE)}.`)

@@ -16,7 +16,7 @@ export async function undoImport(db: Database, requester: Requester, importId: s
   const { accountId } = requester
   const sum = await changeAs(db, requester, async (tx, author) => {
     const entries = await countImported(tx, accountId, importId)
-    await begin(tx, author, { accountId, importId, entries })
+    await begin(tx, author, importId, entries)
     return undoStep(tx, accountId, importId)
   })
   for (let last = sum; last.removed + last.restored > 0; ) {
@@ -27,14 +27,9 @@ export async function undoImport(db: Database, requester: Requester, importId: s
   return { removed: sum.removed, restored: sum.restored }
 }
 
-interface Undoing {
-  accountId: string
-  importId: string
-  entries: number
-}
-
 /** Ends an import of the dashboard, so that no part is added any more, and records the undoing. */
-async function begin(tx: Transaction, author: Author, { accountId, importId, entries }: Undoing): Promise<void> {
+async function begin(tx: Transaction, author: Author, importId: string, entries: number): Promise<void> {
+  const { accountId } = author
   const isThis = and(eq(suppressionImports.id, importId), eq(suppressionImports.accountId, accountId))
   const [row] = await tx.select().from(suppressionImports).where(isThis).for('update')
   const id = publicId('imp', importId)

@@ -13,11 +13,6 @@ import type { Metrics } from './metrics.ts'
 
 type Outcome = Pick<RecipientOutcome, 'email' | 'status' | 'reason' | 'inDoubt' | 'smtp'>
 
-interface Options {
-  load: Database['load']
-  metrics: Metrics
-}
-
 export interface TrackedSends {
   send: Send
   /** Resolves when no send is running. A send goes on after its marker even when its caller leaves. */
@@ -28,7 +23,7 @@ export interface TrackedSends {
  * Tracks the sends that run: for the shared statements (`load`), for the metrics, and so that a shutdown waits for all
  * of them. The evidence of the recipients has the time of each phase.
  */
-export function trackSends(send: Send, { load, metrics }: Options): TrackedSends {
+export function trackSends(send: Send, { load, metrics }: { load: Database['load']; metrics: Metrics }): TrackedSends {
   const running = new Set<Promise<unknown>>()
   metrics.sendsInFlight.read(() => [[{}, running.size]])
 

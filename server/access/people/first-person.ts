@@ -7,12 +7,6 @@ import { personEmail } from './email.ts'
 import { createPerson, join } from './join.ts'
 import { hashPassword } from './password.ts'
 
-interface FirstPersonParts {
-  db: Database
-  clock: DatabaseClock
-  log: Logger
-}
-
 /** ADMIN_EMAIL and ADMIN_PASSWORD. */
 export interface Admin {
   email: string
@@ -28,7 +22,7 @@ export async function hasPeople(db: Database): Promise<boolean> {
  * logs the command that creates a set-up link.
  */
 export async function prepareFirstPerson(
-  { db, clock, log }: FirstPersonParts,
+  { db, clock, log }: { db: Database; clock: DatabaseClock; log: Logger },
   admin: Admin | undefined,
 ): Promise<void> {
   if (await hasPeople(db)) return

@@ -12,13 +12,6 @@ const MAX_MAILED = 50
 const MAX_BOUNCES = 3
 const DAY_SECONDS = 86_400
 
-interface InvitationCounts {
-  open: number
-  mailed: number
-  bounced: number
-  complained: number
-}
-
 // A bounce counts on the day on which it is known: the reply to the mail, or a report about it. The mail may be older.
 const COUNT = `
   with mails as materialized (
@@ -52,7 +45,8 @@ export async function checkInvitations(
   const now = new Date(clock.now())
   const day = new Date(now).setUTCHours(0, 0, 0, 0)
   const parameters = [accountId, new Date(day).toISOString(), now.toISOString()]
-  const { open, mailed, bounced, complained } = one(await run<InvitationCounts>(tx, COUNT, parameters))
+  const rows = await run<Record<'open' | 'mailed' | 'bounced' | 'complained', number>>(tx, COUNT, parameters)
+  const { open, mailed, bounced, complained } = one(rows)
   const secondsLeft = Math.max(1, Math.ceil(DAY_SECONDS - (now.getTime() - day) / 1_000))
   if (open >= MAX_OPEN) {
     throw usedUp(`${MAX_OPEN} invitations of this account are open. Withdraw one, or wait for an answer.`, secondsLeft)

@@ -6,12 +6,6 @@ import { currentVersion, versionedKeys } from './signing-keys.ts'
 // better-auth encrypts the second factors of people with a key of its own for each of ENCRYPTION_KEYS. When one of them
 // is replaced, they are encrypted anew, as `reseal` does with the secrets of the service.
 
-interface FactorRow {
-  id: string
-  secret: string
-  codes: string
-}
-
 /** Counts all second factors, and those of which another key than the first has encrypted a part. */
 export async function countSecondFactors(db: Database, sealer: Sealer): Promise<{ total: number; older: number }> {
   const statement = `select count(*)::int as total, (count(*) filter (where ${IS_OLDER}))::int as older from second_factors`
@@ -35,7 +29,7 @@ export async function reencryptSecondFactors(
   const anew = async (data: string) => symmetricEncrypt({ key, data: await symmetricDecrypt({ key, data }) })
   const faults: string[] = []
   let reencrypted = 0
-  const rows = await run<FactorRow>(
+  const rows = await run<Record<'id' | 'secret' | 'codes', string>>(
     db,
     `select id, secret, backup_codes as codes from second_factors where ${IS_OLDER} order by id`,
     [headOf(sealer)],

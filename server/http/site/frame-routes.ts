@@ -27,11 +27,6 @@ export interface Download {
   content: Uint8Array
 }
 
-export interface FrameRoutesParts {
-  frames: Frames
-  gate: SessionGate
-}
-
 /**
  * No script, no form, no window, no request to anywhere: the sandbox also holds for a page that is opened by itself.
  * Remote images load only when the person asked for them.
@@ -60,7 +55,7 @@ const REMOTE_IMAGES = policy('data: https:')
  * Frames and downloads of the dashboard. A frame cannot send a header, so the path names the account. What the session
  * may not read does not exist.
  */
-export function frameRoutes(fastify: FastifyInstance, { frames, gate }: FrameRoutesParts): void {
+export function frameRoutes(fastify: FastifyInstance, { frames, gate }: { frames: Frames; gate: SessionGate }): void {
   const serve = <Content>(
     readers: Record<string, FrameReader<Content>>,
     respond: (content: Content, reply: FastifyReply, request: FastifyRequest) => unknown,

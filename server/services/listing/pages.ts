@@ -68,15 +68,10 @@ export function readCursor<Desc extends DescMessage>(
   return idOfBytes(bytes)
 }
 
-interface PageInTime extends Page {
-  from?: Timestamp
-  to?: Timestamp
-}
-
 /** Returns the ids that a page of history can hold: those between its times and after its cursor. */
 export function readRange<Desc extends DescMessage>(
   desc: Desc,
-  request: MessageShape<Desc> & PageInTime,
+  request: MessageShape<Desc> & Page & { from?: Timestamp; to?: Timestamp },
   clock: DatabaseClock,
 ): IdRange {
   const fromMs = readTime('from', request.from)

@@ -11,12 +11,6 @@ import type { LinkTokens } from '../mail-links.ts'
 import { type PersonOfIdentity, storeIdentity } from './identities.ts'
 import type { Identity } from './issuer.ts'
 
-interface AcceptInvitationsParts {
-  db: Database
-  clock: DatabaseClock
-  invitationLinks: LinkTokens
-}
-
 interface OidcAcceptance {
   identity: Identity
   /** For people. */
@@ -34,7 +28,7 @@ interface OidcAcceptance {
  * `not_found`, `own_invitation`, `not_invited` and `wrong_state`, and then nothing is created.
  */
 export async function acceptInvitations(
-  parts: AcceptInvitationsParts,
+  parts: { db: Database; clock: DatabaseClock; invitationLinks: LinkTokens },
   acceptance: OidcAcceptance,
 ): Promise<PersonOfIdentity> {
   const { db, clock } = parts
