@@ -37,7 +37,7 @@ export function createImportService({ db, clock }: Pick<Backend, 'db' | 'clock'>
     async startImport(request, context) {
       const file = readFile(request)
       const row = { ...file, id: newId(clock.now()), accountId: accountOf(context), createdBy: personOf(context).email }
-      return { import: importOf(await start(db, row, requesterOf(context.values))) }
+      return { import: importOf(await startOrFind(db, row, requesterOf(context.values))) }
     },
     async addPart(request, context) {
       const { id } = await readImport(db, accountOf(context), request.importId)
@@ -81,7 +81,7 @@ async function readImport(db: Database, accountId: string, text: string): Promis
 }
 
 /** Starts an import, or returns the running one of the same file. Throws when the account may start no other one. */
-function start(db: Database, row: NewImport, requester: Requester): Promise<ImportRow> {
+function startOrFind(db: Database, row: NewImport, requester: Requester): Promise<ImportRow> {
   return changeAs(db, requester, async (tx, author) => {
     await lockAccount(tx, row.accountId)
     const running = await tx

@@ -49,15 +49,15 @@ export function createSessionGate(parts: SessionGateParts): SessionGate {
   return async (call) => {
     const rule = ruleOf(call.method)
     if (rule.access === Access.OPEN) {
-      count(clock, openCall(call.remoteAddress), 'this address', call)
+      countVisit(clock, openCall(call.remoteAddress), 'this address', call)
       return undefined
     }
     const token = cookie().read(call.cookie)
     if (token === undefined) {
-      count(clock, stranger(call.remoteAddress), 'this address without a session', call)
+      countVisit(clock, stranger(call.remoteAddress), 'this address without a session', call)
       throw noSession()
     }
-    count(clock, countSession(token), 'this session', call)
+    countVisit(clock, countSession(token), 'this session', call)
     const needed = requiredRole(rule)
     const accountId = needed && parsePublicId('acc', call.account ?? '')
     const find = async (from: Database | Transaction) => {
@@ -87,7 +87,7 @@ export function createSessionGate(parts: SessionGateParts): SessionGate {
   }
 }
 
-function count(clock: DatabaseClock, visit: Visit, what: string, { tellRate }: SessionCall): void {
+function countVisit(clock: DatabaseClock, visit: Visit, what: string, { tellRate }: SessionCall): void {
   const { over, limit, leftMs } = visit
   tellRate(rateOf(visit, clock))
   if (over) throw usedUp(`The ${limit} calls per minute of ${what} are used up.`, Math.ceil(leftMs / 1_000))

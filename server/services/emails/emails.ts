@@ -127,7 +127,7 @@ async function storedEmail(db: Database, accountId: string, id: string): Promise
   return create(GetEmailResponseSchema, {
     messageId: publicId('msg', id),
     ...summarise(outcomes),
-    ...fieldsOf(message.request),
+    ...requestedFields(message.request),
     tenantId: message.tenantId ?? undefined,
     retriedBy,
     sandbox: message.sandbox,
@@ -157,7 +157,7 @@ async function retriesOf(db: Database, id: string): Promise<string[]> {
   return rows.map((row) => publicId('msg', row.messageId))
 }
 
-function fieldsOf(request: StoredRequest) {
+function requestedFields(request: StoredRequest) {
   return {
     from: request.from,
     to: request.to,

@@ -48,13 +48,13 @@ export function createOidc(parts: OidcParts) {
     const { issuer } = parts
     if (!issuer) throw fail('not_found', 'This installation has no sign-in by OpenID Connect: OIDC_ISSUER is not set.')
     refuseOtherOrigins(call.headers.origin, parts.publicUrl())
-    return call.path === '/oidc/start' ? start(parts, call, issuer) : finish(parts, call, issuer)
+    return call.path === '/oidc/start' ? beginRequest(parts, call, issuer) : endRequest(parts, call, issuer)
   }
 }
 
 const redirectUri = ({ publicUrl }: OidcParts) => `${publicUrl()}/dashboard/oidc`
 
-async function start(parts: OidcParts, { headers, body }: AuthRequest, issuer: Issuer): Promise<AuthResponse> {
+async function beginRequest(parts: OidcParts, { headers, body }: AuthRequest, issuer: Issuer): Promise<AuthResponse> {
   const purpose = readPurpose(body)
   const session = purpose === 'sign-in' ? undefined : await sessionOf(parts, headers.cookie)
   if (purpose === 'link' && (session?.confirmedUntilMs ?? 0) <= parts.clock.now()) throw confirmationRequired()
@@ -73,7 +73,7 @@ async function start(parts: OidcParts, { headers, body }: AuthRequest, issuer: I
   return { cookies: [parts.requestCookie().write(request)], json: JSON.stringify({ url }) }
 }
 
-async function finish(parts: OidcParts, call: AuthRequest, issuer: Issuer): Promise<AuthResponse> {
+async function endRequest(parts: OidcParts, call: AuthRequest, issuer: Issuer): Promise<AuthResponse> {
   const request = parts.requestCookie().read(call.headers.cookie)
   if (!request) throw fail('wrong_credentials', 'No sign-in waits in this browser, or it took too long. Start again.')
   const response = readText(call.body, 'response') ?? ''
