@@ -57,7 +57,9 @@ async function start(program: Program): Promise<object> {
   warnOfPrivateRanges(program)
   const sealer = createSealer(config.encryptionKeys)
   await checkSealedValues(program, sealer)
-  const temporal = await startTemporal(program)
+  const temporal = await createTemporal(config, program.tracing)
+  ends.defer(() => temporal.close())
+  watchTemporal(metrics, async () => (await temporal.health()).temporal === 'ok')
   const oldestTransaction = watchState(program)
   const { dnsServers: servers, dnssec } = config
   const resolver = createResolver({ servers, dnssec: dnssec === 'trust', onAnswer: createAnswerCounter(metrics) })
@@ -71,14 +73,13 @@ async function start(program: Program): Promise<object> {
   const breaker = createBreaker({ db, limits, onChange: (state) => metrics.breakerChanges.add({ state }) })
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
   const outbound = await startOutbound(program, { sealer, resolver, mayDial, breaker })
-  const { sendHouseMail, firstAttemptsStarted } = outbound
   const listenerUrl = () => listeners.http.url
   const publicUrl = () => config.publicUrl ?? listenerUrl()
   const parts = { sealer, temporal, oldestTransaction, webhooks, breaker, mayDial, outbound, listenerUrl, publicUrl }
   const api = await startApi(program, parts)
 
-  const listeners = await startListeners(program, sealer, api, firstAttemptsStarted)
-  startNotices(program, { sealer, post: webhooks.post, sendHouseMail, publicUrl })
+  const listeners = await startListeners(program, sealer, api, outbound.firstAttemptsStarted)
+  startNotices(program, { sealer, post: webhooks.post, sendHouseMail: outbound.sendHouseMail, publicUrl })
   watchCertificates(metrics, listeners.certificates)
   watchCalls(metrics, api.app, listeners.http.connections)
   watchReadiness(metrics, api.app.isReady)
@@ -86,13 +87,6 @@ async function start(program: Program): Promise<object> {
   const { http, smtpFront } = listeners
   log.info({ url: http.url, public_url: config.publicUrl, version: packageJson.version }, 'ready')
   return { ready: http.url, smtpPort: smtpFront?.smtpPort, lmtpPort: smtpFront?.lmtpPort }
-}
-
-async function startTemporal({ config, tracing, metrics, ends }: Program) {
-  const temporal = await createTemporal(config, tracing)
-  ends.defer(() => temporal.close())
-  watchTemporal(metrics, async () => (await temporal.health()).temporal === 'ok')
-  return temporal
 }
 
 /** Watches what all processes share. Returns the state of the oldest transaction. */
@@ -106,7 +100,7 @@ function watchState({ config, limits, db, metrics }: Program) {
 }
 
 interface RunningParts extends Pick<ApiParts, 'sealer' | 'webhooks' | 'breaker' | 'publicUrl' | 'listenerUrl'> {
-  temporal: Awaited<ReturnType<typeof startTemporal>>
+  temporal: Awaited<ReturnType<typeof createTemporal>>
   oldestTransaction: ReturnType<typeof watchState>
   mayDial: Guard
   outbound: Outbound

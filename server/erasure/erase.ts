@@ -35,11 +35,6 @@ export interface Erasure {
   accountId?: string
 }
 
-export interface ErasureResult {
-  counts: ErasedRows
-  isResumed: boolean
-}
-
 const UNDEFINED_TABLE = '42P01'
 /** One erasure runs at a time, and none while a day of history is written into the archive. */
 export const ERASURE_LEASE = 'erasure'
@@ -50,7 +45,10 @@ export class ErasureRuns extends Error {}
  * Replaces an address in the whole database, batch by batch, and goes on where an interrupted erasure of it stopped.
  * Each commit proves that no other erasure has begun meanwhile; after that it throws LeaseLost.
  */
-export async function erase(parts: ErasureParts, erasure: Erasure): Promise<ErasureResult> {
+export async function erase(
+  parts: ErasureParts,
+  erasure: Erasure,
+): Promise<{ counts: ErasedRows; isResumed: boolean }> {
   const lease = await takeLease(parts.db, ERASURE_LEASE)
   if (!lease) throw new ErasureRuns('another erasure is running')
   try {

@@ -45,7 +45,6 @@ export function createDomainService(parts: DomainServiceParts): ServiceImpl<type
     await limited(accountId, () => work(domain.id))
     return shown(await readOwn(db, accountId, id))
   }
-
   return {
     async listDomains(_, context) {
       const accountId = accountOf(context)
