@@ -14,6 +14,8 @@ const ELSEWHERE = ['test/**/*.release.test.ts', 'test/real/**', 'test/faults/**'
 
 /** Workers for files that wait for sockets and PostgreSQL at least half of their time: two to a processor. */
 const MOSTLY_WAITING = 2 * availableParallelism()
+/** Workers for files of which most wait for time limits, and the others keep a processor busy. */
+const WAITING_OR_BUSY = 3 * availableParallelism()
 /** Workers for files that start processes and wait for them. */
 export const WITH_PROCESSES = Math.ceil(1.5 * availableParallelism())
 
@@ -54,7 +56,7 @@ export default defineConfig({
           name: 'waiting and thorough',
           include: [WAITING, THOROUGH],
           sequence: { groupOrder: 1 },
-          maxWorkers: MOSTLY_WAITING,
+          maxWorkers: WAITING_OR_BUSY,
         },
       },
       // These need Temporal, which a new machine has to build first.

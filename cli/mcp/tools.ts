@@ -154,7 +154,7 @@ const explainBounce = (): Tool => ({
       phase: {
         type: 'string',
         enum: [...PHASES],
-        description: 'What it answers: RCPT, the final dot, or nothing (a late bounce). Default: `rcpt`.',
+        description: 'The command that it answers; `late` for a bounce that came after 250. Default: `rcpt`.',
       },
       mx: { type: 'string', description: 'The name of the server.' },
       recipient: { type: 'string', description: 'The address of the recipient.' },

@@ -61,7 +61,7 @@ const GIVE_UP_AFTER_MS = 10_000
  * Each API process calls it once.
  */
 export async function listen(app: App, options: ListenOptions): Promise<Listener> {
-  const connections = new Connections(app, options)
+  const connections = new HttpConnections(app, options)
   const server = await openServer(options, connections).catch((error) => {
     connections.destroyAll()
     throw error
@@ -79,7 +79,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
 }
 
 /** The connections of a listener, and the requests that have come on them. */
-class Connections {
+class HttpConnections {
   isClosing = false
   accepted = 0
   requests = 0
@@ -155,7 +155,7 @@ class Connections {
  * 3. The app drains: it refuses further requests. Idle connections are closed until no call is in flight.
  * 4. What is still open at the deadline is destroyed.
  */
-async function drain(app: App, server: net.Server, connections: Connections, timeoutMs: number): Promise<void> {
+async function drain(app: App, server: net.Server, connections: HttpConnections, timeoutMs: number): Promise<void> {
   const deadlineMs = performance.now() + timeoutMs
   app.leave()
   // Node accepts one connection in each turn of the event loop.
@@ -211,7 +211,7 @@ async function idleTurn(deadlineMs = Number.POSITIVE_INFINITY, count = () => 0):
   }
 }
 
-async function openServer(options: ListenOptions, connections: Connections): Promise<net.Server> {
+async function openServer(options: ListenOptions, connections: HttpConnections): Promise<net.Server> {
   const server = options.tls
     ? tls.createServer({
         ...options.tls,

@@ -224,7 +224,7 @@ test.for([
   ['list_events', { __proto__: null, constructor: 'x' }, 'constructor: unknown; this tool takes message_id,'],
   ['validate_email', { ...EMAIL, to: 'a@b.example', htlm: '<p>' }, 'htlm: unknown; this tool takes to, from,'],
   ['explain_bounce', { reply: 'hello' }, 'reply: begins with no code'],
-  ['explain_bounce', { reply: '550 x', phase: 'mail' }, 'phase: must be one of rcpt, dot, late'],
+  ['explain_bounce', { reply: '550 x', phase: 'quit' }, 'phase: must be one of greeting, ehlo,'],
   ['explain_bounce', { reply: `550 ${'x'.repeat(20_000)}` }, 'reply: must have at most 10000 characters'],
   ['domain_records', { domain: 'other.example' }, 'the account has no such domain. It has: example.test'],
 ] as const)('%s refuses %j', async ([name, input, words]) => {
@@ -250,7 +250,11 @@ test('a message beyond every limit ends the server, which says why', async () =>
 test('explain_bounce and domain_records answer', async () => {
   const { call } = await start()
   const { json } = await call('explain_bounce', { reply: '550 5.1.1 User unknown' })
-  expect(json).toMatchObject({ state: 'bounced', reason: 'mailbox_does_not_exist', suppresses: 'at once' })
+  expect(json).toMatchObject({
+    state: 'bounced',
+    reason: 'mailbox_does_not_exist',
+    suppresses: expect.stringMatching(/^at once;/),
+  })
   const domain = await call('domain_records', { domain: 'Example.TEST' })
   expect(domain.json).toMatchObject({ domain_id: expect.stringMatching(/^dom_/), status: 'verified' })
   expect(domain.json.records[0]).toMatchObject({ type: 'TXT', host: expect.stringContaining('example.test') })
