@@ -7,7 +7,7 @@ const shared = {
   hookTimeout: 120_000,
   expect: { poll: { timeout: 20_000 } },
   sequence: { groupOrder: 0 },
-  // Each file has servers of its own, and waits for them more than half of its time.
+  // Each file has its own servers, and waits for them more than half of its time.
   maxWorkers: 3,
 }
 

@@ -100,7 +100,7 @@ export async function run({ size = MESSAGES }: RunOptions): Promise<Report> {
   }
 }
 
-/** Runs the command in a process of its own. Returns the seconds it took. */
+/** Runs the command in its own process. Returns the seconds it took. */
 async function erase({ databaseUrl, encryptionKeys }: Product, email: string): Promise<number> {
   const startedAt = performance.now()
   const env = { ...process.env, DATABASE_URL: databaseUrl, ENCRYPTION_KEYS: encryptionKeys }

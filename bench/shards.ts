@@ -25,7 +25,7 @@ const CONTENT = { sizeBytes: 4_000, digest: 'ab'.repeat(32) }
 
 /**
  * What it costs a process to keep the accounts of four shards apart: claim, marker and record without SMTP, in four
- * sets of collectors with connections of their own, against one set for all accounts. The rows of one statement are
+ * sets of collectors with their own connections, against one set for all accounts. The rows of one statement are
  * then of one shard, as they would have to be if the shards were in several databases. Here all are in one.
  */
 export async function run(): Promise<Report> {
@@ -65,7 +65,7 @@ export async function run(): Promise<Report> {
   }
 }
 
-/** The three commits of a send of an account, with collectors of their own. */
+/** The three commits of a send of an account, with their own collectors. */
 function ledgerOf(db: Database): (accountId: string) => Promise<void> {
   const claim = createClaim(db)
   const mark = createMarker(db)

@@ -160,7 +160,7 @@ export async function run(): Promise<Report> {
     }
   }
 
-  /** Measures the memory of streams over the other protocols, each in a process of its own. */
+  /** Measures the memory of streams over the other protocols, each in its own process. */
   async function measureOthers(): Promise<Record<string, number>> {
     const found: Record<string, number> = {}
     for (const protocol of ['gRPC-Web', 'Connect'] as const) {

@@ -100,7 +100,7 @@ function checkTier({ tiers }: OperatorLimits, name: string): void {
   throw new CliError('usage', `There is no tier ${name}. The tiers are ${names}; TIERS_FILE can define others.`)
 }
 
-/** An account without a tier of its own has that of DEFAULT_TIER. */
+/** An account without its own tier has that of DEFAULT_TIER. */
 const DEFAULT = 'default'
 
 const NO_ACCOUNT = 'There is no account. Create one: verdict accounts create <name>'

@@ -16,7 +16,7 @@ import { readIfThere } from './private-file.ts'
 import { Problem } from './problem.ts'
 import { readSettings } from './settings.ts'
 
-// `npm run demo` fills an account of its own with the week of an invented shop, in the database of the running
+// `npm run demo` fills its own account with the week of an invented shop, in the database of the running
 // `npm start`. `npm run demo -- --remove` removes it.
 
 const SEED = 20_261

@@ -15,7 +15,7 @@ import { type Mailing, openOf, startMailers } from './mailers.ts'
 import { type Kill, type KillLog, killAtRandom } from './victims.ts'
 import { type KillOptions, type KillWorld, SEND_BUDGET_MS, startKillWorld } from './world.ts'
 
-// One part of `npm run kills`, with the seed of FAULT_SEED: a world of its own, its kills, and the law.
+// One part of `npm run kills`, with the seed of FAULT_SEED: its own world, its kills, and the law.
 // `node kills/part.ts <result file> <kills> <options as JSON>`
 
 /** What a part counted. */

@@ -58,7 +58,7 @@ function readResult(part: Part): PartResult | undefined {
   }
 }
 
-/** A process of its own, so that nothing of a part lives on in the next. */
+/** A separate process, so that nothing of a part lives on in the next. */
 async function runPart(part: Part): Promise<PartResult> {
   const program = fileURLToPath(new URL('part.ts', import.meta.url))
   const child = spawn(process.execPath, [program, fileOf(part), `${part.kills}`, JSON.stringify(options)], {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { bundleWorkflowCode } from '@temporalio/worker'
 
-// Prints the code of the workflows as a worker runs it, separate from everything else. It is a program of its own
+// Prints the code of the workflows as a worker runs it, separate from everything else. It is its own program
 // because bundling takes 150 MB, which would otherwise stay in the worker's memory.
 
 const quiet = () => {}

@@ -27,7 +27,7 @@ import {
 } from './search-attributes.ts'
 import { MAX_GROUP, WORKFLOW_TASK_MS } from './worker-limits.ts'
 
-/** Replays have a task queue of their own, so that a bulk replay does not delay retries. */
+/** Replays have their own task queue, so that a bulk replay does not delay retries. */
 export const TASK_QUEUES = { original: 'webhook-retries', replay: 'webhook-replays' } as const
 
 interface WorkflowsParts {

@@ -14,7 +14,7 @@ interface CollectorState {
   octets: number
 }
 
-/** Starts a collector of OpenTelemetry in a process of its own, which accepts every export and keeps nothing. */
+/** Starts a collector of OpenTelemetry in its own process, which accepts every export and keeps nothing. */
 export async function startCollector(): Promise<Collector> {
   const worker = await startWorker<object, CollectorState>(import.meta.filename, [])
   return {

@@ -30,7 +30,7 @@ interface Ports {
 const HOSTS: Record<Role, string> = { resolver: '127.0.0.1', first: '127.0.53.1', second: '127.0.53.2' }
 const ROLES = Object.keys(HOSTS) as Role[]
 
-/** Starts DNS servers in a process of their own, over UDP. They answer NXDOMAIN when they have no record. */
+/** Starts DNS servers in their own process, over UDP. They answer NXDOMAIN when they have no record. */
 export async function startDns(): Promise<Dns> {
   const worker = await startWorker<Served, Ports>(import.meta.filename)
   const { resolver, authoritative } = await worker.ask({})

@@ -2,7 +2,7 @@ import http2 from 'node:http2'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-// One caller, or strangers from many addresses, who hold a door. A process of its own, which ends with its parent.
+// One caller, or strangers from many addresses, who hold a door. A separate process, which ends with its parent.
 
 export interface Attack {
   port: number

@@ -18,7 +18,7 @@ export interface EngineRun {
 export type EngineTimes = number[]
 
 /**
- * Starts the engine alone in a process of its own: everything between reading a request and writing its response,
+ * Starts the engine alone in its own process: everything between reading a request and writing its response,
  * without HTTP and database. All mail goes to the sink.
  */
 export function startEngine(sinkPort: number): Promise<Worker<EngineRun, EngineTimes>> {

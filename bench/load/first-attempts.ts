@@ -46,7 +46,7 @@ interface Options extends Storage {
 }
 
 /**
- * Starts, in a process of its own, the part of the product between an outcome and its stored first attempt. The
+ * Starts, in its own process, the part of the product between an outcome and its stored first attempt. The
  * product's own statement stores events of sends that never reach SMTP, and its dispatcher posts them, in the batches
  * in which its thread gets them. HTTP and SMTP are left out.
  */

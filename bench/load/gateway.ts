@@ -8,7 +8,7 @@ import { listen } from '../../server/http/listener/listen.ts'
 import { createLogger } from '../../server/process/log.ts'
 import { startWorker, type Worker, work } from './process.ts'
 
-/** Starts the gateway in a process of its own, without key look-up and send. Every question returns its port. */
+/** Starts the gateway in its own process, without key look-up and send. Every question returns its port. */
 export function startGateway(): Promise<Worker<null, number>> {
   return startWorker(import.meta.filename)
 }

@@ -33,7 +33,7 @@ export interface HttpResponses {
   bodies: number
 }
 
-/** Starts a load tool in a process of its own. Each connection sends its next request after a response. */
+/** Starts a load tool in its own process. Each connection sends its next request after a response. */
 export function startHttpLoad(): Promise<Worker<HttpRun, HttpResponses>> {
   return startWorker(import.meta.filename)
 }

@@ -22,7 +22,7 @@ export interface Http2Responses {
 }
 
 /**
- * Starts a load tool in a process of its own. It writes the frames of HTTP/2 by hand (RFC 9113): Node's client costs
+ * Starts a load tool in its own process. It writes the frames of HTTP/2 by hand (RFC 9113): Node's client costs
  * more than most servers.
  */
 export function startHttp2Load(): Promise<Worker<Http2Run, Http2Responses>> {

@@ -14,7 +14,7 @@ export interface Counts {
   meanMs: number
 }
 
-/** Starts a rate limiter in a process of its own. */
+/** Starts a rate limiter in its own process. */
 export function startLimiter(databaseUrl: string): Promise<Worker<Counting, Counts>> {
   return startWorker(import.meta.filename, [databaseUrl])
 }

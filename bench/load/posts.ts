@@ -26,7 +26,7 @@ export interface TimedResponse {
 
 const CUT = { status: 0, body: '', closes: true }
 
-/** Starts a load tool in a process of its own: it POSTs at a pace, over as many kept connections as that takes. */
+/** Starts a load tool in its own process: it POSTs at a pace, over as many kept connections as that takes. */
 export function startPosts(): Promise<Worker<PostsRun, TimedResponse[]>> {
   return startWorker(import.meta.filename)
 }

@@ -41,7 +41,7 @@ interface ReceiverState {
   arrivals: Arrival[]
 }
 
-/** Starts a webhook receiver in a process of its own, over plain HTTP. */
+/** Starts a webhook receiver in its own process, over plain HTTP. */
 export async function startReceiver(): Promise<Receiver> {
   const worker = await startWorker<Question, ReceiverState>(import.meta.filename)
   const { port } = await worker.ask({ take: true })

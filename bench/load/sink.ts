@@ -15,7 +15,7 @@ interface SinkState {
 }
 
 /**
- * Starts an SMTP server in a process of its own that offers PIPELINING, accepts everything and stores nothing. `rttMs`
+ * Starts an SMTP server in its own process that offers PIPELINING, accepts everything and stores nothing. `rttMs`
  * delays every segment of either side by half of it, like a long line; it does not delay the handshake of the
  * connection. `holdMs` delays the acceptance of a message after its final dot.
  */

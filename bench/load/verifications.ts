@@ -24,7 +24,7 @@ export function verifierOf({ address, port }: Pick<Dns, 'address' | 'port'>, hos
   return createVerifier({ servers: [address], mayDial: () => true, port, hosts })
 }
 
-/** All records that a domain publishes, in a zone of its own. */
+/** All records that a domain publishes, in its own zone. */
 export function publishedBy(domain: Pick<Domain, 'name' | 'dkimKeys'>, hosts = HOSTS): Answer[] {
   return [...delegation(domain.name), ...recordsOf(domain, hosts).map(answerOf)]
 }
@@ -74,7 +74,7 @@ interface Parts extends Pick<Dns, 'address' | 'port'> {
   databaseUrl: string
 }
 
-/** What of the worker checks domains, in a process of its own. */
+/** What of the worker checks domains, in its own process. */
 export function startVerifications(parts: Parts): Promise<Worker<Command, Run | undefined>> {
   return startWorker(import.meta.filename, [JSON.stringify(parts)])
 }

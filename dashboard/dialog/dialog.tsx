@@ -21,7 +21,7 @@ export function Dialog({ closeOnEscape = true, ...props }: ModalProps) {
   )
 }
 
-/** A dialog moves the focus in a task of its own, after the effects of its opening and its end. */
+/** A dialog moves the focus in its own task, after the effects of its opening and its end. */
 function useFocusBack(opened: boolean): void {
   useEffect(() => {
     if (!opened) return

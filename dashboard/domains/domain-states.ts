@@ -96,7 +96,7 @@ export interface NameInZone {
   name: string
 }
 
-/** Zones in which no account has records of its own: `co.uk`, `com.au`. */
+/** Zones in which no account has its own records: `co.uk`, `com.au`. */
 const REGISTRY_ZONE = /^(ac|co|com|edu|gov|ne|net|or|org)\.[a-z]{2}$/
 
 /**

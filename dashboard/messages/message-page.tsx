@@ -29,7 +29,7 @@ import { VerdictStrip } from './verdict-strip.tsx'
 /** One message: what happened, in a sentence; the evidence for it; and what its endpoint was told. */
 export function MessagePage() {
   const { message: id } = useParams({ from: '/$account/messages/$message' })
-  // An outcome never changes. Reports that come later are events, which have a list of their own.
+  // An outcome never changes. Reports that come later are events, which have their own list.
   const email = useQuery(EmailService.method.getEmail, { id }, { staleTime: 60_000 })
   if (email.data) return <MessageView email={email.data} key={id} />
   return (

@@ -89,7 +89,7 @@ export function MessagesPage() {
   )
 }
 
-/** What became no message is in a list of its own. */
+/** What became no message is in its own list. */
 function RefusedSendsLink() {
   const { membership } = useAccount()
   return (

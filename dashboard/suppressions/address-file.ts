@@ -42,7 +42,7 @@ export async function readAddressFile(
     where: states && [states],
   })
   const { lines: kept, left: ownDomains } = leaveOut(addresses, domains, comparable)
-  // A line of a list may have several addresses: then each has a number of its own.
+  // A line of a list may have several addresses: then each has its own number.
   const isSeveral = new Set(addresses.map(({ line }) => line)).size < addresses.length
   const placed = isSeveral ? kept.map((address, i) => ({ ...address, line: i + 1 })) : kept
   const emails = Array.from({ length: isSeveral ? kept.length : lines }, () => '')

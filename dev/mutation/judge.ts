@@ -196,7 +196,7 @@ async function measure(judge: Judge, files: string[]): Promise<Baseline[]> {
   return baselines.sort((a, b) => a.durationMs - b.durationMs)
 }
 
-/** Runs a test without a mutant. A test that fails runs once more, in a process of its own. */
+/** Runs a test without a mutant. A test that fails runs once more, in its own process. */
 async function runGreen(runs: TestRuns, test: string, options: Parameters<TestRuns['run']>[1]): Promise<TestRun> {
   const run = await runs.run(test, options)
   if (run.verdict === 'passed') return run

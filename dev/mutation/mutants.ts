@@ -34,7 +34,7 @@ interface NodePlace {
   inWordList: boolean
 }
 
-/** All mutants of a file, in the order of its text. In a file of word lists, each phrase is a mutant of its own. */
+/** All mutants of a file, in the order of its text. In a file of word lists, each phrase is its own mutant. */
 export function mutantsOf(file: string, source: string, isWordList = false): Mutant[] {
   const { program, errors } = parseSync(file, source, { lang: 'ts' })
   const [error] = errors

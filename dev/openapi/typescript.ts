@@ -55,7 +55,7 @@ type TypeOf = (schema: Schema) => string
 export const nameOf = ({ $ref }: Schema) => String($ref).replace(/.*\//, '')
 const quoted = (words: string[]) => words.map((word) => `'${word}'`).join(' | ')
 
-/** The TypeScript type of a schema without a declaration of its own. Throws for a keyword it does not know. */
+/** The TypeScript type of a schema without its own declaration. Throws for a keyword it does not know. */
 function typescriptType(schema: Schema, type: TypeOf): string {
   const { $ref, oneOf, items, additionalProperties, properties } = schema
   const words = enumWords(schema)

@@ -71,7 +71,7 @@ const unionOf = (names: string[]) => {
   return line.length <= WIDTH - 40 ? line : `(\n    ${names.join('\n    | ')}\n)`
 }
 
-/** The Python type of a schema without a declaration of its own. Throws for a keyword it does not know. */
+/** The Python type of a schema without its own declaration. Throws for a keyword it does not know. */
 function pythonType(schema: Schema, type: TypeOf): string {
   const { $ref, oneOf, items, additionalProperties } = schema
   const words = enumWords(schema)

@@ -46,7 +46,7 @@ export function textField(name: string, value: string): string {
   return field(name, isPlain(value) && !value.includes('=?') ? value : encodedWords(value, name.length + 2))
 }
 
-/** A field of the caller. Its ASCII stays unchanged because it may have a grammar of its own. */
+/** A field of the caller. Its ASCII stays unchanged because it may have its own grammar. */
 export function customField(name: string, value: string): string {
   const trimmed = value.trim()
   return field(name, isPlain(trimmed) ? trimmed : encodedWords(trimmed, name.length + 2))
@@ -124,7 +124,7 @@ function escapeWith(sign: string): (char: string) => string {
 }
 
 /**
- * `; name="value"` on a line of its own. A value beyond ASCII, and one that a reader may take for an encoded word, has
+ * `; name="value"` on its own line. A value beyond ASCII, and one that a reader may take for an encoded word, has
  * the form of RFC 2231, in pieces when it is long.
  * There is no plain form beside it, because Python's `email` and other readers would show the plain one.
  */

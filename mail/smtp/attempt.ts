@@ -238,7 +238,7 @@ export interface Delivery extends Asker {
    * Permits the final dot. Called once per transaction, while the content is on its way, with the indexes of the
    * recipients that the server accepted. On `false` or a throw the engine sends no dot and closes the connection, and
    * those recipients end as a fault of ours. The dot of those in `refused` was refused: an earlier permission
-   * for them is over, and they wait for a transaction of their own.
+   * for them is over, and they wait for their own transaction.
    */
   beforeDot(recipients: number[], refused: number[]): Promise<boolean>
   /** The addresses that it may leave from; by default those of the engine. */

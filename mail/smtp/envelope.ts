@@ -35,7 +35,7 @@ export interface EnvelopeResult {
   verdicts: (Verdict | undefined)[]
   /** How many recipients the server has accepted, before it may have refused DATA. */
   accepted: number
-  /** The recipients that get a transaction of their own: see verdicts.ts. */
+  /** The recipients that get their own transaction: see verdicts.ts. */
   alone?: number[]
   /** The server waits for the content. It goes to the recipients without a verdict. */
   isReady: boolean

@@ -32,7 +32,7 @@ export interface Shape {
   limits: SiteLimits
   /** The row's name: a provider. Absent for a site without a row. */
   provider?: string
-  /** The row names the recipient domain, which is then a site of its own. */
+  /** The row names the recipient domain, which is then its own site. */
   isOwnSite: boolean
 }
 

@@ -9,7 +9,7 @@ import type { BrokenWire } from './wire.ts'
 export interface TransactionResult {
   /** One per recipient; absent for the recipients that `failure` is about. */
   verdicts: (Verdict | undefined)[]
-  /** The recipients that get a transaction of their own, although they have a verdict. */
+  /** The recipients that get their own transaction, although they have a verdict. */
   alone?: number[]
   /** How many recipients the server has accepted, before it may have refused DATA or the content. */
   accepted: number

@@ -33,7 +33,7 @@ const MOST_BYTES_ALONE = 50 * 1024 * 1024
 
 export interface SharedRefusal {
   verdicts: Map<number, Verdict>
-  /** The recipients that get a transaction of their own. Their verdicts hold when there is no time for it. */
+  /** The recipients that get their own transaction. Their verdicts hold when there is no time for it. */
   alone: number[]
 }
 

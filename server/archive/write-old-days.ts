@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-// The archive is written by a process of its own at the lowest priority: sends and webhooks come first.
+// The archive is written by its own process at the lowest priority: sends and webhooks come first.
 
 /** What the process says about a day. */
 export type DayReport = { day: string; rows: number; bytes: number } | { day: string; fault: string }

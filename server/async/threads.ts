@@ -11,7 +11,7 @@ import { transferableIn } from './transferable.ts'
 /** Content of more bytes is read in a thread. The worst content of this size keeps the event loop for about 20 ms. */
 export const LARGE_BYTES = 64 * 1024
 
-/** The event loop has a processor of its own. */
+/** The event loop has its own processor. */
 const THREADS = Math.min(4, Math.max(1, availableParallelism() - 1))
 /** One account leaves a thread to the others, or with a single thread its turn. */
 const slots = new FairSlots({ slots: THREADS, perAccount: Math.max(1, THREADS - 1) })

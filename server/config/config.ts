@@ -256,7 +256,7 @@ function adminFaults({ adminEmail, adminPassword }: Partial<Variables>): Fault[]
 
 const OIDC_KEYS = ['oidcIssuer', 'oidcClientId', 'oidcClientSecret'] as const
 
-/** Each variable needs the others. One whose value is faulty counts as set, and has a fault of its own. */
+/** Each variable needs the others. One whose value is faulty counts as set, and has its own fault. */
 function oidcFaults(env: Environment, variables: Partial<Variables>): Fault[] {
   const isGiven = (key: OidcVariable) => {
     const { name } = VARIABLES[key]

@@ -27,7 +27,7 @@ const LOCK = ddl`lock table event_orders in share row exclusive mode`
 const BEGIN_EPOCH = `
   insert into event_orders (epoch, cluster) values (coalesce(${EPOCH}, 0) + 1, ${CLUSTER}) returning epoch`
 
-/** Partitions have defaults of their own, which an insert through the parent does not use. */
+/** Partitions have their own defaults, which an insert through the parent does not use. */
 const setDefault = (epoch: number) =>
   ddl`alter table only events alter column stream_order set default ${orderOf(String(epoch), 'pg_current_xact_id()')}`
 

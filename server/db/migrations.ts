@@ -62,7 +62,7 @@ async function refuseOldSessions(tx: Transaction, oldestRelease: string): Promis
   )
 }
 
-/** Does what Drizzle's migrator does, which begins a transaction of its own. */
+/** Does what Drizzle's migrator does, which begins its own transaction. */
 async function applyMissing({ tx, alter }: DdlTransaction): Promise<void> {
   await alter(TABLE)
   const applied = await readAppliedMigrations(tx)

@@ -14,7 +14,7 @@ const STATE = `
 // The first eight digits of the name of a segment of the write-ahead log.
 const TIMELINE = `select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int as timeline`
 
-/** Asks a server of DATABASE_URL for its state, on a connection of its own. `url` has the user, the name and TLS. */
+/** Asks a server of DATABASE_URL for its state, on its own connection. `url` has the user, the name and TLS. */
 export function createProbe(url: string): Probe {
   return async function probe({ host, port }: DatabaseHost): Promise<ServerState> {
     let socket: Socket

@@ -51,7 +51,7 @@ interface Authority {
 const QUERY_MS = 1_000
 const TOTAL_MS = 5_000
 const MAX_ALIASES = 8
-/** The most labels between a domain and its registered one that are looked up: each may be a zone of its own. */
+/** The most labels between a domain and its registered one that are looked up: each may be its own zone. */
 const MAX_ZONES = 8
 const MAX_NAME_SERVERS = 4
 /** The most authoritative servers that are queried. Silent ones cost `queryMs` each, before the resolver is queried. */

@@ -37,7 +37,7 @@ export interface SendingHosts {
   returnPathHost: string | undefined
   /** The host that receives bounces. */
   bounceHost: string | undefined
-  /** Without them no domain has a pool of its own. */
+  /** Without them no domain has its own pool. */
   limits?: PoolLimits
 }
 

@@ -2,7 +2,7 @@ import { breaks } from '../db/collector.ts'
 import { type Columns, type RowOf, recordset } from '../db/columns.ts'
 
 // The keys of messages that came over SMTP. Few programs give an idempotency key, so the message itself is one: each
-// recipient of a message has keys of its own, because a repeat may name some of them only. The commit that claims or
+// recipient of a message has its own keys, because a repeat may name some of them only. The commit that claims or
 // settles the first message takes its keys, and a release frees them. What retries a recipient is in the table
 // `retries`.
 

@@ -13,7 +13,7 @@ import { readSendRequest } from '../sending/message.ts'
 import type { Send, SendParts } from '../sending/send.ts'
 
 // Mails that the service writes itself: notifications, invitations and links that set a new password. They take the way
-// of every send, for an account of their own.
+// of every send, for their own account.
 
 /**
  * The account of the mails of the house. It has no row in `accounts`, so no key, person, domain or endpoint can belong

@@ -22,7 +22,7 @@ import { chatBody, invitationMail, resetMail, troubleMail, troubleTexts } from '
 //
 // Invitations and the reset of a password are notices, too (access/people/).
 
-/** After a fault of our own. The same send is tried again: see `createSendHouseMail`. */
+/** After our own fault. The same send is tried again: see `createSendHouseMail`. */
 const AFTER_FAULT_MS = 30_000
 const SLOT_MS = 5_000
 

@@ -9,7 +9,7 @@ import { openRows, type Statistics, type StatisticsQuery } from './statistics.ts
 
 /** A response has at most this many, and one more for the rest. */
 const MOST_GROUPS = 100
-/** Stands for every value without a group of its own. */
+/** Stands for every value without its own group. */
 const OTHER = 'other'
 
 /** What the emails of a group have in common. */

@@ -5,7 +5,7 @@ import { one, run } from '../db/statement.ts'
 import { addCounts, DAY_ROWS, MERGED_SHARD, OTHER_TENANTS, REJECTED, SENT } from './counts.ts'
 
 // Once an hour is over its shards are added up in shard 0, so a year of hours is that many rows. The names of tenants
-// are free text: only the busiest of an account keep a row of their own.
+// are free text: only the busiest of an account keep their own row.
 
 /** Per account and hour. */
 const TENANTS_KEPT = 1_000
@@ -104,7 +104,7 @@ const MOVE_DAY = `
 
 /**
  * Adds up the hours of every day before `firstKeptHourMs` in the day's first hour, one account and day after another.
- * Returns how many. The busiest tenants of the day keep a row of their own. Returns early when another process merges.
+ * Returns how many. The busiest tenants of the day keep their own row. Returns early when another process merges.
  */
 export async function rollUpDays(db: Database, firstKeptHourMs: number, tenantsKept = TENANTS_KEPT): Promise<number> {
   const days = await run<Hour>(db, OLD_HOURS, [firstKeptHourMs], ONCE)

@@ -13,7 +13,7 @@ import { addUp, MERGED_SHARD, openCondition, REJECTED, SENT } from './counts.ts'
 const ROWS_PER_STATEMENT = 20_000
 /** Per account and UTC day. The emails of further tags are counted without them. */
 const TAGS_A_DAY = 100
-/** Keys of an account's groups, and tenants, that keep rows of their own once an hour is over. */
+/** Keys of an account's groups, and tenants, that keep their own rows once an hour is over. */
 const KEYS_KEPT = 100
 const TENANTS_KEPT = 1_000
 /** Rows of an account, an hour and a tenant that one statement leaves for one kind of group. */
@@ -135,7 +135,7 @@ const OLD_HOURS = `
   from group_stats
   where hour < to_timestamp($1::float8 / 1000) and hour <> date_trunc('day', hour, 'UTC') order by 3, 1, 2`
 
-// A tenant without a row of its own in `hourly_stats` has none here: the totals of its groups would be missing.
+// A tenant without its own row in `hourly_stats` has none here: the totals of its groups would be missing.
 const MERGE = `
   with old_row as (
     delete from group_stats

@@ -1,4 +1,4 @@
-// Emails to the simulator are counted under an id of their own, which is derived from that of the account. Statements
+// Emails to the simulator are counted under their own id, which is derived from that of the account. Statements
 // that read the statistics of an account, such as those of the breaker and the warm-up, therefore never find them.
 
 /** UUIDs have their version here. Accounts have version 7. */

@@ -15,7 +15,7 @@ export interface BatchKey extends IdempotencyKey {
   refusal?: Error
 }
 
-/** Idempotency of a whole batch; its messages have keys of their own. The API's `SendBatch` is its only user. */
+/** Idempotency of a whole batch; its messages have their own keys. The API's `SendBatch` is its only user. */
 export interface BatchIdempotency {
   /**
    * Returns the response of the first batch with the key: a stored one, that of a running batch, or that of `send`. A

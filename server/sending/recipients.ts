@@ -22,7 +22,7 @@ export interface Recipients {
   recipients: Recipient[]
 }
 
-/** The faults of a request. Those of addresses are apart, because they have an error code of their own. */
+/** The faults of a request. Those of addresses are apart, because they have their own error code. */
 export interface SendFaults {
   payload: FieldFault[]
   addresses: FieldFault[]

@@ -32,7 +32,7 @@ export class SharedPlaces {
   #timer: NodeJS.Timeout | undefined
   #timerAtMs = Infinity
   #isExchanging = false
-  /** A site with a demand of TLS has connections of its own, and so is a holder of its own. */
+  /** A site with a demand of TLS has its own connections, and so is its own holder. */
   #opened = 0
 
   constructor(parts: SharedPlacesParts) {

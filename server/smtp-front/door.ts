@@ -173,7 +173,7 @@ function visitorOf({ key, remoteAddress }: Pick<FrontMail, 'key' | 'remoteAddres
   return { authorization: `Bearer ${key}`, remoteAddress, tellRate }
 }
 
-/** The rate is that of the door, and not of the message: it has a code of its own. */
+/** The rate is that of the door, and not of the message: it has its own code. */
 function beginReply(error: unknown): DotReply {
   const shown = hideUnexpected(error)
   return reasonOf(shown) === 'rate_limit_exceeded' ? ownReply(452, '4.3.2', shown.rawMessage) : errorReply(error)

@@ -14,7 +14,7 @@ export interface FrontParts {
   tls?: { cert: string; key: string }
   /** TLS begins with the connection, and not by STARTTLS. */
   implicitTls: boolean
-  /** LMTP (RFC 2033), for mail servers: each recipient has a reply of its own after the final dot. */
+  /** LMTP (RFC 2033), for mail servers: each recipient has its own reply after the final dot. */
   isLmtp?: boolean
   /** The most recipients of a transaction. */
   maxRecipients: number

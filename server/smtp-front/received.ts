@@ -8,7 +8,7 @@ export interface Way {
   /** Over TLS. */
   isSecure: boolean
   /**
-   * Each recipient has a reply of its own, so that no reply asks for a recipient again that has the message. A mail
+   * Each recipient has its own reply, so that no reply asks for a recipient again that has the message. A mail
    * server passes on what others wrote: the fields for the service are not read.
    */
   isLmtp: boolean

@@ -18,7 +18,7 @@ interface ServeOptions {
 type Respond = (request: IncomingMessage, response: ServerResponse) => void
 
 /**
- * Serves `GET /metrics` on a port of its own, so that the public port never shows it. Rejects when the port cannot be
+ * Serves `GET /metrics` on its own port, so that the public port never shows it. Rejects when the port cannot be
  * opened. OpenTelemetry is loaded at the first scrape. While that fails, each scrape is answered with 500 and tries
  * again: a process without metrics still serves mail.
  */

@@ -12,7 +12,7 @@ export interface Trace {
   traceId: string
   /** Whether this process records the span. If not, everything below but `step`'s work does nothing. */
   isRecorded: boolean
-  /** Runs work in a span of its own, which ends with it. */
+  /** Runs work in its own span, which ends with it. */
   step<T>(name: string, work: (step: Trace) => Promise<T>): Promise<T>
   /** Adds a span that is over. Times are on the clock of `performance.now()`. */
   add(name: string, fromMs: number, toMs: number, attributes: Attributes): void
@@ -70,7 +70,7 @@ export function passedOn(traceparent: string | undefined): Trace | undefined {
   return trace
 }
 
-/** Runs work in a span of its own where the trace is recorded. */
+/** Runs work in its own span where the trace is recorded. */
 export function step<T>(trace: Trace | undefined, name: string, work: (step?: Trace) => Promise<T>): Promise<T> {
   return trace?.isRecorded ? trace.step(name, work) : work(undefined)
 }

@@ -44,7 +44,7 @@ const dashboard = await startDashboard({
   ],
 })
 
-/** An owner of an account of their own. */
+/** An owner of their own account. */
 async function newOwner() {
   const { id: accountId } = await createAccount(account.db, account.clock, 'Web shop')
   const owner = await dashboard.person({ accountId })

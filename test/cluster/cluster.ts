@@ -264,7 +264,7 @@ function ofMachine(file: string, { name }: Machine): Record<string, string> {
   )
 }
 
-/** Each machine has a folder of its own for the sockets of PostgreSQL. */
+/** Each machine has its own folder for the sockets of PostgreSQL. */
 const PRIVATE_SOCKETS = 'mount -t tmpfs verdict /run/postgresql && chown postgres: /run/postgresql && exec "$@"'
 
 const asPostgres = (env: Record<string, string>, command: string[]) => [

@@ -10,7 +10,7 @@ import { temporaryFolder } from '../harness/until-end.ts'
 const parent = temporaryFolder()
 const folder = join(parent, 'dist')
 await promisify(execFile)(process.execPath, ['dev/build-guides.ts', folder])
-// The page at `/` has links of its own: see test/http/site/home-page.test.ts.
+// The page at `/` has its own links: see test/http/site/home-page.test.ts.
 const pages = globSync('**/*.html', { cwd: folder, exclude: ['home/**'] }).map((name) => ({
   name,
   html: readFileSync(join(folder, name), 'utf8'),

@@ -19,7 +19,7 @@ await writeFile(join(folder, 'outbox.mjs'), text)
 const exchanger = untilEnd(await startExchanger())
 const instance = await startInstance({ SMTP_ROUTES: `to.test=127.0.0.1:${exchanger.port}` })
 
-/** Each test has a file of its own, in which a minute lasts `minuteMs`. */
+/** Each test has its own file, in which a minute lasts `minuteMs`. */
 function outbox(name: string, minuteMs: number, more: NodeJS.ProcessEnv = {}) {
   const env = {
     VERDICT_URL: instance.api.url,

@@ -32,7 +32,7 @@ export const wantedIn = async ({ db, sealer }: World, email: string): Promise<Er
 
 const authorOf = (accountId: string) => ({ accountId, actor: { kind: 'operator', name: 'root' } }) as const
 
-/** Erases an address as the command does, over a connection of its own. */
+/** Erases an address as the command does, over its own connection. */
 export async function eraseIn(world: World, email: string, change: Partial<Erasure> & { waitMs?: number } = {}) {
   const db = connect(world.database.url, { connections: 1 })
   try {

@@ -13,7 +13,7 @@ import { endpointOf, startWebhookWorld, type WebhookWorld } from './webhooks/wor
 
 let run: WebhookWorld
 
-/** A database whose tables are on a disk of their own. The write-ahead log has room. */
+/** A database whose tables are on their own disk. The write-ahead log has room. */
 async function startOnSmallDisk() {
   const server = await startServer(await newDataDir())
   const disk = await mountSmallDisk(96, join(server.dataDir, 'postgres'))

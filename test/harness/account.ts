@@ -14,7 +14,7 @@ export interface TestAccount extends TestDatabase {
   accountId: string
 }
 
-/** Creates a clock and one account in a database of their own. In this one, its creator stops the clock. */
+/** Creates a clock and one account in their own database. In this one, its creator stops the clock. */
 export async function testAccount(on?: TestDatabase): Promise<TestAccount> {
   const database = on ?? (await testDatabase())
   const clock = await createDatabaseClock(database.db)

@@ -83,7 +83,7 @@ async function serves({ address, ready }: TemporalServer): Promise<boolean> {
   return isServing
 }
 
-/** Asks for a task queue, and for a workflow that does not exist: each is a service of its own. */
+/** Asks for a task queue, and for a workflow that does not exist: each is its own service. */
 async function workflowsAnswer({ workflowService }: Connection): Promise<boolean> {
   const namespace = 'default'
   await workflowService.describeTaskQueue({ namespace, taskQueue: { name: 'none' }, taskQueueType: 1 })

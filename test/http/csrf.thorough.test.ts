@@ -28,7 +28,7 @@ const routes = () =>
       .map((verb) => ({ verb, path: path.replaceAll(/\{[^}]*\}|:\w+/g, 'x').replace('*', 'x') })),
   )
 
-/** Each request comes from an address of its own: none is over a limit. */
+/** Each request comes from its own address: none is over a limit. */
 let requests = 0
 const from = () => ({ 'x-forwarded-for': `198.18.${++requests >> 8}.${requests & 255}` })
 
@@ -43,7 +43,7 @@ async function ask(verb: string, path: string, type: string | undefined, cookie:
     method: verb,
     redirect: 'manual',
     headers: { ...EVIL, ...from(), ...(cookie && { cookie }), ...(type && { 'content-type': type }) },
-    // Without a type of its own.
+    // Without its own type.
     body: verb === 'POST' ? Buffer.from('{}') : undefined,
   })
   const text = await response.text()

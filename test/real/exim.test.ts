@@ -9,7 +9,7 @@ import { mailboxConfiguration, startExim } from './exim.ts'
 import { type Place, type ServerWorld, startServerWorld } from './mail-world.ts'
 import { unpackedFile } from './unpacked.ts'
 
-// Each name is an Exim with a configuration of its own, and the domain `<name>.example.net`.
+// Each name is an Exim with its own configuration, and the domain `<name>.example.net`.
 const ADDRESSES = {
   /** Asks the host of the return path about our envelope sender. That host knows no such user. */
   refused: '127.0.0.31',

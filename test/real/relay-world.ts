@@ -119,7 +119,7 @@ export async function startRelayWorld(): Promise<RelayWorld> {
     }
   }
 
-  /** The service on ports of its own. */
+  /** The service on its own ports. */
   async function startService() {
     const [smtpPort, lmtpPort] = [await freePort(), await freePort()]
     const product = await productToKill(account, {

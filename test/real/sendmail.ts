@@ -39,7 +39,7 @@ export async function startSendmail({ port, features, tables }: SendmailSetup): 
     })
   }
   await writeFile(file('log'), '')
-  // Its log goes to /dev/log, so it sees devices of its own.
+  // Its log goes to /dev/log, so it sees its own devices.
   const steps = [
     ...['null', 'zero', 'random', 'urandom'].flatMap((name) => [
       `touch ${file('dev')}/${name}`,

@@ -41,7 +41,7 @@ async function outcomesOf(to: string[]) {
 
 test.concurrent('an Exim that waits 12 s before each reply to RCPT gets a message, and then one to three recipients', async () => {
   expect(await outcomesOf(['anna@exim.example.net'])).toEqual(['delivered'])
-  // It is known by then that each recipient needs a transaction of its own.
+  // It is known by then that each recipient needs its own transaction.
   expect(await outcomesOf(USERS.map((user) => `${user}@exim.example.net`))).toEqual(USERS.map(() => 'delivered'))
   for (const user of USERS) await expect.poll(() => world.mailboxes.count(user)).toBe(user === 'anna' ? 2 : 1)
 })

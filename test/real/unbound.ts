@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { freePort } from '../../dev/ports.ts'
 import { type Daemon, openFolder, startDaemon } from './daemon.ts'
 
-/** Signs zones with `ldns-signzone`, each with a key of its own. */
+/** Signs zones with `ldns-signzone`, each with its own key. */
 export async function createSigner() {
   const folder = await openFolder('keys')
   const ldns = (command: string, ...args: string[]) => execFileSync(command, args, { cwd: folder, encoding: 'utf8' })

@@ -1,7 +1,7 @@
 import { type Book, isRefused } from './book.ts'
 import type { Finding } from './statements.ts'
 
-/** Statement 5. A request without a key is a group of its own. Whom a refused dot was for may be asked again, alone. */
+/** Statement 5. A request without a key is its own group. Whom a refused dot was for may be asked again, alone. */
 export function* noRecipientAcceptsTwice({ logs, messagesOf, dotsFor }: Book): Iterable<Finding> {
   const groups = Map.groupBy(logs.requests, ({ request, key }) =>
     key === undefined ? `request ${request}` : `key ${key}`,

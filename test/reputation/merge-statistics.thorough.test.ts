@@ -132,7 +132,7 @@ test('the hours of an old day become one row for each tenant and domain, and sum
   expect(await rowsOf(accountId)).toHaveLength(8 + 8 * 24)
   expect(await rollUpDays(database.db, day + 24 * HOUR_MS)).toBe(0)
 
-  // On the second day only one tenant keeps a row of its own.
+  // On the second day only one tenant keeps its own row.
   expect(await rollUpDays(database.db, day + 48 * HOUR_MS, 1)).toBe(1)
   expect(await read()).toEqual(before[0])
   expect(await read('a')).toEqual({ ...before[1], isIncomplete: true })

@@ -35,7 +35,7 @@ export async function startFrontWorld(more: Partial<FrontParts> = {}, limits?: O
     await client.logIn(key)
     return client
   }
-  /** One message on a connection of its own; returns the reply to the dot. */
+  /** One message on its own connection; returns the reply to the dot. */
   const send = async (mail: { to: string | string[]; content: string | Buffer; from?: string; key?: string }) => {
     const client = await loggedIn(mail.key)
     const answer = await client.send({ from: 'hello@example.test', ...mail, to: [mail.to].flat() })

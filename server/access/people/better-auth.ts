@@ -86,7 +86,7 @@ export async function loadBetterAuth(parts: BetterAuthParts) {
     },
     // Throws what is no error of better-auth's own. It would print it and send an empty response.
     onAPIError: { throw: true },
-    // Without a level of its own, because better-auth prints errors of requests when it has one.
+    // Without its own level, because better-auth prints errors of requests when it has one.
     logger: { log: (level, message, error) => level === 'error' && note(log, message, error) },
   })
 }

@@ -22,7 +22,7 @@ export interface Invitee {
   /** As `personEmail` returns it. */
   email: string
   role: Role
-  /** Whether the person also gets a mail with a link of its own, as long as the account's invitations are mailed. */
+  /** Whether the person also gets a mail with its own link, as long as the account's invitations are mailed. */
   isMailed: boolean
 }
 
@@ -95,7 +95,7 @@ export async function findInvitation(
   return row && { ...row, isProof: mailedId !== undefined }
 }
 
-/** Leaves a mail with a link of its own: see server/notices. */
+/** Leaves a mail with its own link: see server/notices. */
 async function mail(tx: Transaction, clock: DatabaseClock, { id, accountId }: Invitation): Promise<void> {
   const now = new Date(clock.now())
   const notice = { kind: 'invitation', channel: 'mail', accountId, subjectId: id, dueAt: now } as const

@@ -31,7 +31,7 @@ export function createHttp1(handle: Handle, inFlight: ReadonlySet<Call>, headers
   const server = createServer({
     maxHeaderSize: MAX_PARSED_HEADER_BYTES,
     headersTimeout: headersTimeoutMs,
-    // A last resort. Bodies have a shorter timeout of their own, whose response comes in order.
+    // A last resort. Bodies have their own shorter timeout, whose response comes in order.
     requestTimeout: 180_000,
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: 1_000,

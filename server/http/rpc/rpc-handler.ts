@@ -82,7 +82,7 @@ async function* closingOnFailure(body: AsyncIterable<Uint8Array>, call: Call): A
   }
 }
 
-/** Keeps Fastify from sending a response of its own. */
+/** Keeps Fastify from sending its own response. */
 function abandoned(call: Call): ConnectError {
   call.reply.hijack()
   return ABORTED

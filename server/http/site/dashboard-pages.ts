@@ -6,7 +6,7 @@ import { BUILT_PAGES, sendFile } from './built-files.ts'
 import { type DashboardFiles, NONCE, readDashboardFiles } from './dashboard-files.ts'
 
 // Nothing from another origin and no inline script. Mantine's style elements carry the nonce; data: images are the
-// icons of style sheets; frames show the content of strangers from a path of ours that has a policy of its own.
+// icons of style sheets; frames show the content of strangers from a path of ours that has its own policy.
 const policy = (nonce: string) =>
   [
     "default-src 'none'",

@@ -46,7 +46,7 @@ async function halfway(personId: string): Promise<string> {
 }
 
 let requests = 0
-/** A code from a network of its own, to either process. */
+/** A code from its own network, to either process. */
 async function enter(kind: 'totp' | 'backup-code', code: string, cookie: string) {
   const { url } = processes[++requests % 2]!
   const from = `198.${18 + (requests % 2)}.${requests % 250}.${(requests >> 3) % 250}`

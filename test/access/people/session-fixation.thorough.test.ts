@@ -10,7 +10,7 @@ import { testAccount } from '../../harness/account.ts'
 import { callsWith, personService, startDashboard } from '../../harness/person.ts'
 import { callSignIn, totp } from '../../harness/sign-in.ts'
 
-// An attacker plants cookies in a browser before its person signs in (session fixation), or the cookies of their own
+// An attacker plants cookies in a browser before its person signs in (session fixation), or their own cookies
 // sign-in (login CSRF). Whatever the browser brings, the session of the person is a new one, and theirs alone.
 
 const PASSWORD = 'correct horse battery'

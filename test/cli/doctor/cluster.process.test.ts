@@ -14,7 +14,7 @@ import { temporaryFolder, untilEnd } from '../../harness/until-end.ts'
 import { diagnose } from './patients.ts'
 
 // What can stop the whole PostgreSQL server. The server is real; test/real/cluster-alerts.test.ts has the faults that
-// take a server of their own.
+// take their own server.
 
 // A server of its own: what other tests lock in theirs would be seen, too.
 const server = untilEnd(await startThrowaway())

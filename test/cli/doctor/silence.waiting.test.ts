@@ -78,6 +78,6 @@ test('with a silent database, DNS, port 25 and Temporal a diagnosis takes less t
     certificate: 'skipped',
     backlog: 'skipped',
   })
-  // The promised time: checks run side by side, and each has a limit of its own.
+  // The promised time: checks run side by side, and each has its own limit.
   expect(tookMs).toBeLessThan(15_000)
 })

@@ -49,7 +49,7 @@ interface Reply {
   reason: string | undefined
 }
 
-/** Calls Send with the pieces of a body, each in a frame of its own, over HTTP/2. */
+/** Calls Send with the pieces of a body, each in its own frame, over HTTP/2. */
 async function call(pieces: Uint8Array[], headers = {}): Promise<Reply> {
   const stream = session.request({ ':method': 'POST', ':path': PATH, te: 'trailers', ...HEADERS, ...headers })
   const seen = { headers: {}, trailers: {} }

@@ -1,4 +1,4 @@
-// A process of its own: it uses up all of its file descriptors, goes on sending, and prints the outcomes.
+// A separate process: it uses up all of its file descriptors, goes on sending, and prints the outcomes.
 import { closeSync, openSync } from 'node:fs'
 import { createResolver } from '../../../mail/dns/resolver.ts'
 import type { Site } from '../../../mail/smtp/attempt.ts'

@@ -3,7 +3,7 @@ import { type Receiver, startReceiver } from '../../harness/receiver.ts'
 import type { Script } from '../../harness/smtp-script.ts'
 import type { Installation } from './installation.ts'
 
-// What the screenshots show: real sends to a mail server on this machine, whose mailboxes have outcomes of their own.
+// What the screenshots show: real sends to a mail server on this machine, whose mailboxes have their own outcomes.
 
 const CUSTOMERS = 'customers.example.com'
 const MESSAGES = 300

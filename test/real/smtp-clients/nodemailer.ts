@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 
-// `node nodemailer.ts` sends with a connection of its own, `node nodemailer.ts pool` with the pool.
+// `node nodemailer.ts` sends with its own connection, `node nodemailer.ts pool` with the pool.
 
 const nodemailer = createRequire(createRequire(import.meta.url).resolve('smtp-server'))('nodemailer')
 const { PORT, VERDICT_API_KEY, FROM, TO, SUBJECT } = process.env
