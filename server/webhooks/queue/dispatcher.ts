@@ -103,7 +103,7 @@ export function createDispatcher({ db, clock, attemptFirst, nextDelayMs, onLeave
       for (const event of queues.clear()) leave(event)
       while (openWork.size > 0) await Promise.all(openWork)
     },
-    load: queues.load,
+    load: () => queues.load(),
   }
 }
 
