@@ -42,10 +42,22 @@ export function atEnd(end: () => unknown): void {
   else atEndOfFile(end)
 }
 
-/** Calls `end` with the file, also when a test calls this: later tests use what it has started. */
+/**
+ * Calls `end` with the file, also when a test calls this: later tests use what it has started. In a program that is no
+ * test, calls it when the program has nothing left to do.
+ */
 export function atEndOfFile(end: () => unknown): void {
   const awaited = async () => void (await end())
-  const { file } = TestRunner.getCurrentSuite()
-  if (file?.collectDuration === undefined) afterAll(awaited)
+  const file = testFile()
+  if (!file) process.once('beforeExit', awaited)
+  else if (file.collectDuration === undefined) afterAll(awaited)
   else TestRunner.getSuiteHooks(file).afterAll.push(awaited)
+}
+
+function testFile() {
+  try {
+    return TestRunner.getCurrentSuite().file
+  } catch {
+    return undefined
+  }
 }

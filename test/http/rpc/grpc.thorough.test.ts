@@ -99,6 +99,9 @@ test.each(['application/grpc', 'application/grpc+proto', 'application/GRPC'])(
   },
 )
 
+/** The five octets before a message of one octet. */
+const BARE_LENGTH = Buffer.of(0, 0, 0, 0, 1)
+
 test.each([
   ['no message', [], Code.Unimplemented, undefined],
   ['two messages', [envelope(MESSAGE), envelope(MESSAGE)], Code.InvalidArgument, 'invalid_payload'],
@@ -106,6 +109,8 @@ test.each([
   ['a length that is too long', [envelope(MESSAGE, 0, 1_000)], Code.InvalidArgument, 'invalid_payload'],
   ['a length that is too short', [envelope(MESSAGE, 0, 3)], Code.InvalidArgument, 'invalid_payload'],
   ['a length of 4 GiB', [envelope(MESSAGE, 0, 0xffffffff)], Code.ResourceExhausted, 'payload_too_large'],
+  ['a length and nothing behind it', [BARE_LENGTH], Code.InvalidArgument, 'invalid_payload'],
+  ['a length after the message', [envelope(MESSAGE), BARE_LENGTH], Code.InvalidArgument, 'invalid_payload'],
   ['half an envelope', [Buffer.alloc(3)], Code.InvalidArgument, 'invalid_payload'],
   ['the flag of compression', [envelope(MESSAGE, 1)], Code.InvalidArgument, 'invalid_payload'],
   ['an unknown flag', [envelope(MESSAGE, 0x80)], Code.InvalidArgument, 'invalid_payload'],
@@ -131,6 +136,13 @@ test('a message that is too large is refused as such, also when its length arriv
   expect(trailers['grpc-status']).toBe(String(Code.ResourceExhausted))
 })
 
+/** Whether a body ends with the length of a message and nothing behind it, which the library ignores. */
+function endsWithLength(body: Buffer): boolean {
+  let at = 0
+  while (body.length - at > BARE_LENGTH.length) at += BARE_LENGTH.length + body.readUInt32BE(at + 1)
+  return body.length - at === BARE_LENGTH.length && body.readUInt32BE(at + 1) > 0
+}
+
 test('any bytes get the status that the library gives', async () => {
   const piece = fc.oneof(
     fc.uint8Array({ maxLength: 12 }),
@@ -139,6 +151,7 @@ test('any bytes get the status that the library gives', async () => {
   )
   await fc.assert(
     fc.asyncProperty(fc.array(piece, { maxLength: 3 }), async (pieces) => {
+      fc.pre(!endsWithLength(Buffer.concat(pieces)))
       const [ours, library] = await Promise.all([call(pieces), callLibrary(pieces)])
       expect([ours.status, ours.reason]).toEqual([library.status, library.reason])
     }),
