@@ -1,18 +1,16 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Postgres, startPostgres } from '../../dev/postgres/server.ts'
 import { connect } from '../../server/db/connect.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { startProxy } from '../harness/proxy.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 import { pauseFor } from '../harness/waits.ts'
 
 export type Server = Awaited<ReturnType<typeof startServer>>
 
-export const newDataDir = () => mkdtemp(join(tmpdir(), 'verdict-cluster-'))
-
-/** Starts a PostgreSQL. It can be killed and started again, behind an address that stays the same. */
-export async function startServer(dataDir: string) {
+/** Starts a PostgreSQL, by default an empty one. It can be killed and started again, behind an address that stays the same. */
+export async function startServer(dataDir = temporaryFolder()) {
   let server = await startPostgres({ dataDir })
   const proxy = await startProxy(addressOf(server))
   const url = new URL(server.url)
@@ -52,7 +50,6 @@ export async function startServer(dataDir: string) {
   async function drop(): Promise<void> {
     await proxy.close()
     await server.stop()
-    await rm(dataDir, { recursive: true, force: true })
   }
 
   return { dataDir, url: url.href, proxy, kill, stop, start, drop }
@@ -60,7 +57,7 @@ export async function startServer(dataDir: string) {
 
 /** Starts a PostgreSQL with the tables for one test. */
 export async function startCluster() {
-  const server = await startServer(await newDataDir())
+  const server = await startServer()
   await applyMigrations(server.url)
   const db = connect(server.url)
   const drop = async () => {

@@ -4,7 +4,7 @@ import { connect } from '../../server/db/connect.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { databaseAt } from '../harness/template.ts'
 import { letArrive, quietFor } from '../harness/waits.ts'
-import { newDataDir, startCluster, startServer } from './cluster.ts'
+import { startCluster, startServer } from './cluster.ts'
 import { runKeyedLoad } from './keyed-load.ts'
 import { tally } from './load.ts'
 import { change } from './replicas.ts'
@@ -15,7 +15,7 @@ let run: WebhookWorld
 
 /** A database whose tables are on their own disk. The write-ahead log has room. */
 async function startOnSmallDisk() {
-  const server = await startServer(await newDataDir())
+  const server = await startServer()
   const disk = await mountSmallDisk(96, join(server.dataDir, 'postgres'))
   await change(server, `create tablespace small location '${disk.folder}'`)
   await change(server, 'create database small tablespace small')

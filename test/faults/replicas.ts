@@ -7,18 +7,19 @@ import { expect, vi } from 'vitest'
 import { connect } from '../../server/db/connect.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { startProxy } from '../harness/proxy.ts'
-import { newDataDir, type Server, startServer } from './cluster.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
+import { type Server, startServer } from './cluster.ts'
 
 /**
  * Starts two PostgreSQL with the tables: a primary, and a synchronous standby that follows it. `url` names both, the
  * first one first. `test` is where the test itself connects: the current primary.
  */
 export async function startReplicas() {
-  const first = await startServer(await newDataDir())
+  const first = await startServer()
   await applyMigrations(first.url)
   await change(first, `alter system set synchronous_standby_names = 'standby'`)
   await first.stop()
-  const dataDir = await newDataDir()
+  const dataDir = temporaryFolder()
   await promisify(execFile)('cp', ['-a', `${first.dataDir}/.`, dataDir])
   await follow(dataDir, first)
   await first.start()
