@@ -64,7 +64,7 @@ function readingOf({ rule, words }: Held, { reply }: PlacedReply): ReplyReading 
   const evidence = { decidedBy, ...(words !== undefined && { words }) }
   // A refusal by policy proves nothing about a mailbox, and neither does one that may end.
   if (kind && statusOf(reply)?.startsWith('5.7.')) return { subject, row: `${name}, by policy`, ...evidence }
-  const counts = kind !== undefined && (reply.code >= 500 || rule.evenFor4xx)
+  const counts = reply.code >= 500 || rule.evenFor4xx
   return { subject, row: name, ...(counts && { kind }), ...evidence }
 }
 

@@ -97,10 +97,10 @@ function withoutNames(text: TracedText, { recipient = '', ours = [] }: KnownName
   const emailWord = (email: string) => {
     const address = withAsciiDomain(email.toLowerCase().replace(/[.]+$/, ''))
     if (address === recipientAddress) return NAMED.recipient
-    return own.has(address) || (isOwnHost(domainOf(address)) && address !== '') ? NAMED.ourAddress : NAMED.address
+    return own.has(address) || isOwnHost(domainOf(address)) ? NAMED.ourAddress : NAMED.address
   }
   const hostWord = (name: string) => {
-    const [host = ''] = name.toLowerCase().split('/')
+    const host = name.toLowerCase().replace(/\/.*/s, '')
     if (host === recipientDomain) return NAMED.recipientDomain
     if (isOwnHost(host)) return NAMED.us
     return BLOCK_LIST_HOST.test(host) ? NAMED.blockList : NAMED.host
@@ -129,9 +129,9 @@ function withoutNames(text: TracedText, { recipient = '', ours = [] }: KnownName
 /** A local part alone in brackets or quotes is the recipient: `<ann> unknown`. */
 const LOCAL_PART = /["'<([]([^\s"'<>()[\]@]{1,64})["'>)\]]/g
 
-function entity(decimal?: string, hex = '', name?: string): string | undefined {
+function entity(decimal?: string, hex?: string, name?: string): string | undefined {
   if (name !== undefined) return ENTITIES[name.toLowerCase()]
-  const codePoint = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal)
+  const codePoint = decimal === undefined ? Number(`0x${hex}`) : Number(decimal)
   return codePoint >= 32 && codePoint <= 0x10ffff ? String.fromCodePoint(codePoint) : undefined
 }
 

@@ -21,7 +21,6 @@ export function replaceTraced(
     result += text.slice(copied, end)
     for (let i = copied; i < end; i++) offsets?.push(offsetOf(traced, i))
   }
-  pattern.lastIndex = 0
   for (let match = pattern.exec(text); match; match = pattern.exec(text)) {
     const [{ length }] = match
     if (length === 0) pattern.lastIndex++

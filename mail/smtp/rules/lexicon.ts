@@ -136,7 +136,7 @@ export const MAILBOX_BLOCKED = near(
 
 /** What is said of a mailbox that does not take this message, for whatever reason. */
 const REFUSED = words(
-  'reject*, refus*, declin*, not, no, cannot, cant, couldnt, wont, unable, fail*, error*, invalid, bad',
+  'reject*, refus*, declin*, not, no, cannot, cant, couldnt, wont, unable, fail*, error*, bad',
   'problem*, undeliver*, impossible, kein*, nicht, abgelehnt, zurückgewiesen, fehlgeschlagen, pas, aucun*',
   'rejet*, échou*, rechaz*, falló, respint*, rifiutat*, fallit*, recusad*, rejeitad*, falhou, niet, geen',
   'odrzuc*, odmítnut*, avvis*, reddedildi, отклон, не принят, 拒',

@@ -69,7 +69,7 @@ export const JUDGED_RULES: readonly ReplyRule[] = [
 
 /** Asked before the rows about space: a size is that of a mailbox, too. */
 export const SIZE_STATUS_RULES: readonly ReplyRule[] = [
-  { name: 'size', subject: 'message', status: /^5\.(?:2\.3|3\.4)$/, reason: 'policy_block' },
+  { name: 'size', subject: 'message', status: /5\.(?:2\.3|3\.4)$/, reason: 'policy_block' },
 ]
 
 /** Replies about the message: what it contains, its size and its form. At RCPT no server has seen the content. */
@@ -94,5 +94,5 @@ export const CONTENT_RULES: readonly ReplyRule[] = [
     text: pattern(CONTENT_REFUSED),
     reason: 'spam_blocked',
   },
-  { name: 'form', subject: 'message', phases: CONTENT_PHASES, status: /^5\.6\./, reason: 'policy_block' },
+  { name: 'form', subject: 'message', phases: CONTENT_PHASES, status: /5\.6\./, reason: 'policy_block' },
 ]

@@ -67,7 +67,7 @@ export const SESSION_STATUS_RULES: readonly ReplyRule[] = [
   {
     name: 'too many',
     subject: 'session',
-    status: /^[45]\.5\.3$/,
+    status: /[45]\.5\.3$/,
     reason: 'temporary_failure',
   },
 ]

@@ -20,6 +20,18 @@ test.each([
   expect(texts(reply)).toEqual(sentences)
 })
 
+test.each([
+  ['AT&amp;T', 'at&t'],
+  ['&#39;&#x5b;ok&#x5D;', 'ok'],
+  ['&#31;&#x110000;', '&#31;&#x110000;'],
+  ['Recipient returned to sender table', 'recipient table'],
+  ['someone@rp.sender.example is known', 'ouraddr is known'],
+  ['someone@host.rp.sender.example is known', 'ouraddr is known'],
+  ['someone@rp.sender.example.net is known', 'someaddr is known'],
+])('the plain text of "%s" is "%s"', (reply, text) => {
+  expect(texts(reply).join(';').replace(/ +/g, ' ')).toBe(text)
+})
+
 test.each([...'<>"()', "'"])('a link ends at %s, and begins anywhere', (end) => {
   expect(texts(`seehttps://x.example/a${end}user unknown`)).toEqual(['see user unknown'])
 })

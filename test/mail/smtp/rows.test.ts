@@ -52,6 +52,23 @@ function changesOf(rule: ReplyRule): { without: string; change: Partial<ReplyRul
   return [{ without: 'the row', change: { phases: [] } }, ...each]
 }
 
+/** The statuses that exist or may come (RFC 3463), as replies have them. */
+const STATUSES = [2, 4, 5].flatMap((digit) =>
+  Array.from({ length: 10 }, (_, subject) =>
+    Array.from({ length: 400 }, (_, detail) => `${digit}.${subject}.${detail}`),
+  ).flat(),
+)
+
+test('a row with a status has no other status that begins like it, unless it has all of the subject', () => {
+  for (const status of RULES.flatMap((rule) => rule.status ?? [])) {
+    const held = STATUSES.filter((each) => status.test(each))
+    expect(held).not.toEqual([])
+    const single = held.filter((each) => !status.test(each.replace(/\d+$/, '')))
+    const longer = single.flatMap((each) => [...'0123456789'].map((digit) => each + digit))
+    expect(longer.filter((each) => status.test(each) && !held.includes(each))).toEqual([])
+  }
+})
+
 /** They always hold, so that nothing can be asked without them. */
 const LAST = ['refused before any recipient', 'not understood']
 
