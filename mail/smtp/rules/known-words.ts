@@ -34,7 +34,7 @@ const PARTICLES = [
   'o, os, as, um, uma, foi, neste, do, da, no, na, aqui, não, indicado, com, e',
   'het, een, dit, deze, die, dat, niet, op, onze, bij, ons, geen, dergelijke, opgegeven, voor, er, met, naam',
   'ten, ta, to, nie, tym, ma, takiego, takiej, na, w, tego, den här, finns, med, det, denne, og, på, i',
-  'такой, такого, этого, на, в, нет, お探し, の, は, か, ませ, ん, 的, 在, 该, 此, 本, 中, 您',
+  'такой, такого, этого, на, в, нет, お探し, の, は, か, ませ, ん, 的, 在, 该, 此, 本, 中, 您, 系统, 系統, 服务器, 伺服器',
 ]
 /** Where the user is unknown. A domain or a server without a preposition may be what is unknown. */
 const PLACES = new RegExp(
@@ -57,7 +57,12 @@ const KNOWN = phrases(
 const WHOLE = new Set(KNOWN.filter(({ isOpen }) => !isOpen).map(({ text }) => text))
 /** Phrases with any ending. Letters that are not ASCII may have one without a star. */
 const OPEN = KNOWN.filter(({ isOpen, text }) => isOpen || /[^\x00-\x7f]/.test(text)).map(({ text }) => text)
-const OPEN_BY_LETTER = Map.groupBy(OPEN, (stem) => stem[0])
+/** Chinese and Japanese have no endings: what follows a word is another word. */
+const GLUED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u
+const OPEN_BY_LETTER = Map.groupBy(
+  OPEN.filter((stem) => !GLUED.test(stem)),
+  (stem) => stem[0],
+)
 const MOST_WORDS = Math.max(...KNOWN.map(({ text }) => text.split(' ').length))
 const MOST_ENDING = 14
 

@@ -3,6 +3,7 @@ import { NAMES } from '../../../bench/verdicts/labelled.ts'
 import { decidingSentence } from '../../../mail/smtp/classify.ts'
 import { clausesOf } from '../../../mail/smtp/clauses.ts'
 import { toReply } from '../../../mail/smtp/reply.ts'
+import { leftWords } from '../../../mail/smtp/rules/known-words.ts'
 
 const clauses = (reply: string) => clausesOf(reply, NAMES)
 const texts = (reply: string) => clauses(reply).map(({ text }) => text.trim())
@@ -28,8 +29,22 @@ test.each([
   ['someone@rp.sender.example is known', 'ouraddr is known'],
   ['someone@host.rp.sender.example is known', 'ouraddr is known'],
   ['someone@rp.sender.example.net is known', 'someaddr is known'],
+  ['someone@elsewhere.example at mx9.example.org', 'someaddr at somehost'],
 ])('the plain text of "%s" is "%s"', (reply, text) => {
   expect(texts(reply).join(';').replace(/ +/g, ' ')).toBe(text)
+})
+
+test('an address of ours at the domain of the recipient is ours', () => {
+  const [clause] = clausesOf('me@example.net is known', { recipient: 'ann@example.net', ours: ['me@example.net'] })
+  expect(clause!.text.trim()).toBe('ouraddr is known')
+})
+
+test.each([
+  ['用户不存在', []],
+  ['用户审查不存在', ['用户审查不存在']],
+  ['user of quorble unknown', ['quorble']],
+])('the words of "%s" that no table has are %j', (reply, left) => {
+  expect(clauses(reply).flatMap(leftWords)).toEqual(left)
 })
 
 test.each([...'<>"()', "'"])('a link ends at %s, and begins anywhere', (end) => {

@@ -98,7 +98,7 @@ test('a reply of 1 MB is malformed after 64 KB, and nothing of it is kept', () =
 
 test('a reply of 65,536 octets is read, and one of one more is too long', () => {
   const line = `550-${'x'.repeat(58)}\r\n`
-  const reply = (octets: number) => line.repeat(1_023) + `550 ${'x'.repeat(octets - 1_023 * 64 - 6)}\r\n`
+  const reply = (octets: number) => `${line.repeat(1_023)}550 ${'x'.repeat(octets - 1_023 * 64 - 6)}\r\n`
   expect(parse(reply(65_536))).toMatchObject([{ kind: 'reply', code: 550 }])
   expect(parse(reply(65_537))).toEqual([{ kind: 'malformed', detail: 'too long' }])
 })
