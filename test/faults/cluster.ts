@@ -9,7 +9,7 @@ import { pauseFor } from '../harness/waits.ts'
 
 export type Server = Awaited<ReturnType<typeof startServer>>
 
-/** Starts a PostgreSQL, by default an empty one. It can be killed and started again, behind an address that stays the same. */
+/** Starts a PostgreSQL, an empty one by default. It can be killed and started again, and its address stays the same. */
 export async function startServer(dataDir = temporaryFolder()) {
   let server = await startPostgres({ dataDir })
   const proxy = await startProxy(addressOf(server))
