@@ -14,6 +14,7 @@ import {
   SYSTEM_RULES,
 } from './rules/mailbox.ts'
 import { CONTENT_RULES, JUDGED_RULES, LINK_RULES, MESSAGE_RULES, SIZE_STATUS_RULES } from './rules/message.ts'
+import { numbers } from './rules/pattern.ts'
 import { EXPIRY_RULES, HOST_RULES, NOT_REACHED_RULES, NULL_MX_RULES, ROUTE_STATUS_RULES } from './rules/route.ts'
 import type { ReplyPhase, ReplyRule } from './rules/rule.ts'
 import {
@@ -65,7 +66,7 @@ const RECIPIENT_RULES: readonly ReplyRule[] = [
   ...POLICY_RULES,
   ...ROUTE_STATUS_RULES,
   ...EXPIRY_RULES,
-  { name: 'no mail here', subject: 'sender', code: /521/, reason: 'policy_block' },
+  { name: 'no mail here', subject: 'sender', code: numbers('521'), reason: 'policy_block' },
   ...STATUS_RULES,
   ...DOUBTFUL_RULES,
   ...NUMBER_RULES,

@@ -64,7 +64,8 @@ const OPEN_BY_LETTER = Map.groupBy(
   (stem) => stem[0],
 )
 const MOST_WORDS = Math.max(...KNOWN.map(({ text }) => text.split(' ').length))
-const MOST_ENDING = 14
+/** That of an inflection. A longer one is another word: `Empfängerliste`, `mailboxdatabase`. */
+const MOST_ENDING = 3
 
 /** The words of the clause that are not known, but ids. A set is looked up, because a pattern takes long to compile. */
 export function leftWords({ text, ids }: { text: string; ids: ReadonlySet<string> }): string[] {

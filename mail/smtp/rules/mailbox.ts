@@ -1,5 +1,5 @@
 import { MAILBOX_BLOCKED, MAILBOX_DISABLED, MAILBOX_FULL, MAILBOX_REFUSED, NO_SPACE, USER_UNKNOWN } from './lexicon.ts'
-import { pattern, words } from './pattern.ts'
+import { numbers, pattern, words } from './pattern.ts'
 import { CONTENT_PHASES, type ReplyRule, senderRow } from './rule.ts'
 
 // Each is compiled once, at the first reply that needs it.
@@ -38,21 +38,21 @@ const refused = (name: string, when: Partial<ReplyRule>): ReplyRule => ({
 export const SYSTEM_RULES: readonly ReplyRule[] = [senderRow('server trouble', { text: pattern(SYSTEM_STORAGE) })]
 
 export const MAILBOX_FULL_RULES: readonly ReplyRule[] = [
-  full({ status: /[45]\.2\.2$/ }),
+  full({ status: numbers('[45].2.2') }),
   full({ text: pattern(MAILBOX_FULL) }),
 ]
 
 /** A quota without a mailbox: the status or the code may say that it is another one. */
 export const SPACE_RULES: readonly ReplyRule[] = [
-  senderRow('quota', { status: /(?:4\.[3457]|5\.7)\./, text: STORAGE }),
-  senderRow('quota', { code: /421/, text: STORAGE }),
+  senderRow('quota', { status: numbers('(?:4.[3457]|5.7).*'), text: STORAGE }),
+  senderRow('quota', { code: numbers('421'), text: STORAGE }),
   full({ text: STORAGE }),
 ]
 
 /** Directory-based edge blocking: the recipient is not in the directory of the tenant. */
 export const DIRECTORY_RULES: readonly ReplyRule[] = [
   refused('not in the directory', {
-    status: /5\.4\.1$/,
+    status: numbers('5.4.1'),
     mx: MICROSOFT,
     text: pattern(words('recipient address rejected')),
   }),
@@ -60,7 +60,7 @@ export const DIRECTORY_RULES: readonly ReplyRule[] = [
 
 export const MAILBOX_RULES: readonly ReplyRule[] = [
   // Servers have this status for a mailbox that exists, whatever their words are.
-  refused('disabled', { status: /5\.2\.1$/, text: UNKNOWN_USER }),
+  refused('disabled', { status: numbers('5.2.1'), text: UNKNOWN_USER }),
   {
     name: 'unknown',
     subject: 'mailbox',
@@ -78,7 +78,7 @@ export const MAILBOX_RULES: readonly ReplyRule[] = [
   }),
 ]
 
-const UNKNOWN_STATUS = /5\.1\.(?:1|3|6|10)$/
+const UNKNOWN_STATUS = numbers('5.1.(?:1|3|6|10)')
 
 /** A status alone, and the status beside words that name no subject (registry: RFC 5248, 7372, 7505). */
 export const STATUS_RULES: readonly ReplyRule[] = [
@@ -98,19 +98,19 @@ export const STATUS_RULES: readonly ReplyRule[] = [
     reason: 'mailbox_does_not_exist',
     kind: 'status',
   },
-  refused('disabled', { status: /5\.2\.1$/ }),
+  refused('disabled', { status: numbers('5.2.1') }),
 ]
 
 /** Words about a mailbox that leave open whether it exists. */
 export const DOUBTFUL_RULES: readonly ReplyRule[] = [
   refused('disabled', { text: DISABLED }),
-  senderRow('policy', { status: /5\.7\./ }),
-  refused('refused', { code: /55[013]/, status: /5\.[0125]\./, text: REFUSED }),
-  refused('refused', { code: /55[013]/, bare: true, text: REFUSED }),
-  refused('refused', { phases: CONTENT_PHASES, status: /5\.1\.0$/ }),
+  senderRow('policy', { status: numbers('5.7.*') }),
+  refused('refused', { code: numbers('55[013]'), status: numbers('5.[0125].*'), text: REFUSED }),
+  refused('refused', { code: numbers('55[013]'), bare: true, text: REFUSED }),
+  refused('refused', { phases: CONTENT_PHASES, status: numbers('5.1.0') }),
 ]
 
 export const NUMBER_RULES: readonly ReplyRule[] = [
-  { name: 'full', subject: 'space', code: /552/, bare: true, reason: 'mailbox_full', kind: 'full' },
-  refused('refused without words', { phases: ['rcpt'], code: /55[013]/, bare: true, silent: true }),
+  { name: 'full', subject: 'space', code: numbers('552'), bare: true, reason: 'mailbox_full', kind: 'full' },
+  refused('refused without words', { phases: ['rcpt'], code: numbers('55[013]'), bare: true, silent: true }),
 ]

@@ -1,5 +1,5 @@
 import { CONTENT_JUDGED, LINKS_LISTED, SPAM } from './lexicon.ts'
-import { near, pattern, words } from './pattern.ts'
+import { near, numbers, pattern, words } from './pattern.ts'
 import { CONTENT_PHASES, type ReplyRule } from './rule.ts'
 
 /** A sentence that judges the message, whatever else the reply speaks of. */
@@ -69,7 +69,7 @@ export const JUDGED_RULES: readonly ReplyRule[] = [
 
 /** Asked before the rows about space: a size is that of a mailbox, too. */
 export const SIZE_STATUS_RULES: readonly ReplyRule[] = [
-  { name: 'size', subject: 'message', status: /5\.(?:2\.3|3\.4)$/, reason: 'policy_block' },
+  { name: 'size', subject: 'message', status: numbers('5.(?:2.3|3.4)'), reason: 'policy_block' },
 ]
 
 /** Replies about the message: what it contains, its size and its form. At RCPT no server has seen the content. */
@@ -94,5 +94,5 @@ export const CONTENT_RULES: readonly ReplyRule[] = [
     text: pattern(CONTENT_REFUSED),
     reason: 'spam_blocked',
   },
-  { name: 'form', subject: 'message', phases: CONTENT_PHASES, status: /5\.6\./, reason: 'policy_block' },
+  { name: 'form', subject: 'message', phases: CONTENT_PHASES, status: numbers('5.6.*'), reason: 'policy_block' },
 ]

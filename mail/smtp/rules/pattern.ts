@@ -39,4 +39,7 @@ export const near = (first: string, second: string, gap = 40) => `(?:${first})[^
 export const together = (first: string, second: string, gap = 40) =>
   `(?:${near(first, second, gap)}|${near(second, first, gap)})`
 
+/** A code or a status as a whole, where a star is any number: `5.7.*`. */
+export const numbers = (source: string) => new RegExp(`^(?:${source.replaceAll('.', '\\.').replaceAll('*', '\\d+')})$`)
+
 export const pattern = (...alternatives: string[]) => new RegExp(alternatives.join('|'))

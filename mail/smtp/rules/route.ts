@@ -1,5 +1,5 @@
 import { DOMAIN_UNKNOWN, NO_SUCH_DOMAIN } from './lexicon.ts'
-import { pattern, words } from './pattern.ts'
+import { numbers, pattern, words } from './pattern.ts'
 import { LATE_PHASES, type ReplyRule } from './rule.ts'
 
 const HOST_UNKNOWN = words(
@@ -33,11 +33,11 @@ const GIVEN_UP = words(
 
 /** A domain that says it takes no mail (RFC 7505). */
 export const NULL_MX_RULES: readonly ReplyRule[] = [
-  { name: 'null MX', subject: 'route', code: /556/, reason: 'no_mx_record' },
+  { name: 'null MX', subject: 'route', code: numbers('556'), reason: 'no_mx_record' },
   {
     name: 'null MX',
     subject: 'route',
-    status: /5\.1\.10$/,
+    status: numbers('5.1.10'),
     text: pattern(words('nullmx, null mx, domain does not accept mail')),
     reason: 'no_mx_record',
   },
@@ -71,7 +71,7 @@ export const ROUTE_STATUS_RULES: readonly ReplyRule[] = [
     name: 'host unknown',
     subject: 'route',
     phases: LATE_PHASES,
-    status: /[45]\.(?:1\.2|4\.4|4\.310)$/,
+    status: numbers('[45].(?:1.2|4.4|4.310)'),
     reason: 'no_mx_record',
     evenFor4xx: true,
   },
@@ -79,7 +79,7 @@ export const ROUTE_STATUS_RULES: readonly ReplyRule[] = [
     name: 'not reached',
     subject: 'route',
     phases: LATE_PHASES,
-    status: /4\.4\.|5\.4\.(?:1|2|7|30\d|31\d)$/,
+    status: numbers('4.4.*|5.4.(?:1|2|7|3[01][0-9])'),
     reason: 'connection_timeout',
     evenFor4xx: true,
   },
@@ -90,8 +90,8 @@ export const EXPIRY_RULES: readonly ReplyRule[] = [
   {
     name: 'expired',
     subject: 'route',
-    code: /^5/,
-    status: /^4\./,
+    code: numbers('5*'),
+    status: numbers('4.*.*'),
     reason: 'connection_timeout',
   },
 ]

@@ -15,7 +15,7 @@ export interface ReplyRule {
   phases?: readonly ReplyPhase[]
   /** Matches the three digits; any code when absent. */
   code?: RegExp
-  /** Matches the RFC 3463 status, whose class is one digit; such a row never holds for a reply without a status. */
+  /** Matches the RFC 3463 status; such a row never holds for a reply without a status. */
   status?: RegExp
   /** Holds only for a reply without a status. */
   bare?: true

@@ -1,6 +1,6 @@
 import { NAMED } from '../plain-text.ts'
 import { CONTENT_JUDGED, DOMAIN_PAUSED, DOMAIN_UNKNOWN, NO_SUCH_DOMAIN, NOUN, QUOTA } from './lexicon.ts'
-import { near, pattern, together, words } from './pattern.ts'
+import { near, numbers, pattern, together, words } from './pattern.ts'
 import { LIVE_PHASES, type ReplyRule, senderRow } from './rule.ts'
 import { SPAN } from './session.ts'
 
@@ -218,7 +218,7 @@ export const DOMAIN_RULES: readonly ReplyRule[] = [
 
 /** A quota of the sender's, or of the server. */
 export const QUOTA_RULES: readonly ReplyRule[] = [
-  senderRow('quota', { code: /^(?!5[25]2)/, text: pattern(...OTHER_QUOTA) }),
+  senderRow('quota', { code: numbers('(?!5[25]2)*'), text: pattern(...OTHER_QUOTA) }),
 ]
 
 const GREYLISTING = words('grey list*, greylist*, gray list*, graylist*')

@@ -1,4 +1,4 @@
-import { near, pattern, words } from './pattern.ts'
+import { near, numbers, pattern, words } from './pattern.ts'
 import type { ReplyRule } from './rule.ts'
 
 const MANY = words('too many, number of, maximum, max, limited to, only, trop de')
@@ -67,7 +67,7 @@ export const SESSION_STATUS_RULES: readonly ReplyRule[] = [
   {
     name: 'too many',
     subject: 'session',
-    status: /[45]\.5\.3$/,
+    status: numbers('[45].5.3'),
     reason: 'temporary_failure',
   },
 ]

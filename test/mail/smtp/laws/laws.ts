@@ -2,6 +2,7 @@
 // longer run can walk them all.
 
 import { type LabelledReply, labelledReplies, NAMES, REPLIES } from '../../../../bench/verdicts/labelled.ts'
+import { decidingSentence } from '../../../../mail/smtp/classify.ts'
 import { diagnose } from '../../../../server/inbound/diagnosis.ts'
 import { FRAMES } from './frames.ts'
 import { GIBBERISH } from './gibberish.ts'
@@ -185,6 +186,42 @@ function gibberish(): Law {
   }
 }
 
+/** Words that no table has, for each script. */
+const STRANGE_WORDS: readonly [script: RegExp, words: readonly string[]][] = [
+  [/\p{Script=Latin}/u, ['liste', 'gruppe', 'katalog', 'quorble', 'richtlinie']],
+  [/\p{Script=Cyrillic}/u, ['группа', 'список', 'правило', 'нюкабрь']],
+  [/\p{Script=Han}/u, ['授权', '审查', '霸嚏', '分组']],
+  [/\p{Script=Hiragana}|\p{Script=Katakana}/u, ['ブロプル', 'グループ', 'リスト']],
+]
+/** Where a plain word ends; in Chinese and Japanese, behind each character. */
+const WORD_END =
+  /(?<=(?<![^\s(（])\p{L}+)(?=[.,;:!?]?(?:\s|$)|[。！？])|(?<=[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}])/gu
+
+/** The word may be what is unknown, or a condition. */
+function strangeWords(): Law {
+  const places = LABELLED.filter((labelled) => alone(labelled).kind === 'unknown').flatMap((labelled) => {
+    // What Postfix adds is cut, whatever the command is.
+    const words = labelled.reply.text.replace(/\(in reply to .*?\)/g, (added) => '-'.repeat(added.length))
+    return [...words.matchAll(WORD_END)].map(({ index }) => ({ labelled, at: index }))
+  })
+  const cases = product(places, [0, 1, 2, 3, 4], ['', ' '])
+  return {
+    name: 'a word that no table has, beside a known word or written onto it, leaves open whether the user exists',
+    cases: cases.size,
+    check(index) {
+      const [{ labelled, at }, which, blank] = cases.at(index)
+      const { text } = labelled.reply
+      const [, words = []] = STRANGE_WORDS.find(([script]) => script.test(text.charAt(at - 1))) ?? []
+      const word = words[which % words.length] ?? ''
+      const changed = text.slice(0, at) + blank + word + text.slice(at)
+      const got = withText(labelled, changed)
+      const decided = decidingSentence({ ...labelled, reply: { ...labelled.reply, text: changed }, names: NAMES })
+      if (got.kind !== 'unknown' || !decided?.includes(word)) return undefined
+      return `${line(labelled, changed)}\n  is ${shown(got)}, decided by ${decided}`
+    },
+  }
+}
+
 /** Where a user is not found may be a list of those who may write, or of something else than mailboxes. */
 function conditions(): Law {
   const cases = product(REFUSED_USERS, PREPOSITIONS, CONDITIONS)
@@ -228,6 +265,7 @@ export const LAWS: readonly Law[] = [
   spellings(),
   frames(),
   gibberish(),
+  strangeWords(),
   conditions(),
   joined(),
 ]
