@@ -14,7 +14,7 @@ const ELSEWHERE = ['test/**/*.release.test.ts', 'test/real/**', 'test/faults/**'
 
 /** Workers for files that wait for sockets and PostgreSQL at least half of their time: two to a processor. */
 const MOSTLY_WAITING = 2 * availableParallelism()
-/** Workers for files of which most wait for time limits, and the others keep a processor busy. */
+/** Workers for files that mostly wait for time limits, beside some that keep a processor busy: three to a processor. */
 const WAITING_OR_BUSY = 3 * availableParallelism()
 /** Workers for files that start processes and wait for them. */
 export const WITH_PROCESSES = Math.ceil(1.5 * availableParallelism())

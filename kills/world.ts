@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { rm } from 'node:fs/promises'
 import { freePort } from '../dev/ports.ts'
 import { cacheFolder } from '../dev/temporal/install-options.ts'
 import { temporalProgram } from '../dev/temporal/program.ts'
@@ -85,6 +86,7 @@ export async function startKillWorld(options: KillOptions) {
   async function stop(): Promise<void> {
     await Promise.all(Object.values(readers).map((reader) => reader.stop()))
     await run.stop()
+    await rm(cluster.dataDir, { recursive: true, force: true })
   }
   return { ...run, temporal, cluster, apis, starting, work, ofWorker, anyNode, anyDoors, readers, outputs, stop }
 }

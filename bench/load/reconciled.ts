@@ -25,7 +25,7 @@ const PER_SECOND = 5
 const ONE_FULL_IN = 200
 
 /**
- * Sends of their own account, which their callers, their mail server and their webhook receiver write down. The
+ * Sends of a separate account, which their callers, their mail server and their webhook receiver write down. The
  * logs are reconciled as those of a fault run. A process is named by its port.
  */
 export async function startReconciled() {

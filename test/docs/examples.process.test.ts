@@ -1,19 +1,18 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startProgram, waitForOutput } from '../harness/process.ts'
-import { temporaryFolder } from '../harness/until-end.ts'
+import { atEnd, temporaryFolder } from '../harness/until-end.ts'
 
 // A reader of the reference sends its unchanged examples to a fresh `npm start`.
 
 const dataDir = temporaryFolder()
 const program = startProgram(process.execPath, ['dev/start.ts'], { PORT: '0', DATA_DIR: dataDir })
+atEnd(() => program.kill())
 await waitForOutput(program, /^ready .*\n/m)
 const url = program.stdout().match(/^ready (.*)$/m)![1]!
 const { live } = JSON.parse(await readFile(join(dataDir, 'keys.json'), 'utf8'))
 const headers = { authorization: `Bearer ${live}`, 'content-type': 'application/json' }
-
-afterAll(() => program?.kill())
 
 interface Parameter {
   name: string

@@ -1,6 +1,6 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { runCli as verdict } from '../../cli/run.ts'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { encryptionKeys } from '../../server/config/values.ts'
@@ -14,13 +14,13 @@ import { signIn } from '../harness/person.ts'
 import { startProgram, waitForOutput } from '../harness/process.ts'
 import { type ReceivedRequest, startReceiver } from '../harness/receiver.ts'
 import { startTemporal } from '../harness/temporal.ts'
-import { untilEnd } from '../harness/until-end.ts'
+import { atEnd, untilEnd } from '../harness/until-end.ts'
 import { newEvent, storeDispatches } from '../webhooks/rows.ts'
 
 // Webhooks of events whose address was erased: the API and the worker as separate processes, Temporal, and a receiver
 // that verifies what it gets.
 
-const [temporal, receiver] = await Promise.all([startTemporal(), startReceiver()])
+const [temporal, receiver] = await Promise.all([startTemporal().then(untilEnd), startReceiver().then(untilEnd)])
 const instance = await startInstance({
   TEMPORAL_ADDRESS: temporal.address,
   WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
@@ -29,15 +29,11 @@ const instance = await startInstance({
 })
 const clock = untilEnd(await createDatabaseClock(instance.database.db))
 const worker = startProgram(process.execPath, ['workflows/worker.ts'], instance.environment)
+atEnd(() => worker.kill('SIGKILL'))
 await waitForOutput(worker, /"msg":"ready"/)
 const endpoint = { url: receiver.url, events: ['email.delivery', 'email.feedback'] }
 const response = await instance.put('/api/v1/webhook', JSON.stringify(endpoint))
 const secret = ((await response.json()) as { secret: string }).secret
-afterAll(async () => {
-  await worker.kill('SIGKILL')
-  await receiver.close()
-  await temporal.stop()
-})
 
 async function erase(email: string): Promise<string> {
   const { DATABASE_URL, ENCRYPTION_KEYS } = instance.environment

@@ -4,11 +4,17 @@ import type { AddressInfo, Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, onTestFinished, type RunnerTestCase, TestRunner } from 'vitest'
+import { within } from './waits.ts'
+
+const END_WITHIN_MS = 120_000
 
 /** What tests start. It ends by the first of these methods that it has. */
 type Started = { stop(): unknown } | { close(): unknown } | { drop(): unknown } | AsyncDisposable
 
-/** Ends what a test or a file has started, as `atEnd` says. */
+/**
+ * Ends what a test or a file has started, as `atEnd` says. An `afterAll` at the top of a file runs after what its
+ * `beforeAll` gave to `atEnd`.
+ */
 export function untilEnd<T extends Started>(started: T): T {
   atEnd(() => {
     if ('stop' in started) return started.stop()
@@ -51,7 +57,17 @@ export function atEndOfFile(end: () => unknown): void {
   const file = testFile()
   if (!file) process.once('beforeExit', awaited)
   else if (file.collectDuration === undefined) afterAll(awaited)
-  else TestRunner.getSuiteHooks(file).afterAll.push(awaited)
+  else TestRunner.getSuiteHooks(file).afterAll.push(inTime(awaited))
+}
+
+/** Vitest limits only the hooks that it is given while it collects tests. */
+const inTime = (end: () => Promise<void>) => async () => {
+  const late = await within(
+    END_WITHIN_MS,
+    end().then(() => false),
+    true,
+  )
+  if (late) throw new Error(`what a file has started did not end within ${END_WITHIN_MS} ms`)
 }
 
 function testFile() {

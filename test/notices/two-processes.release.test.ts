@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { notices } from '../../server/db/people-schema.ts'
 import { breakers } from '../../server/db/schema.ts'
 import { type Instance, startInstance } from '../e2e/instance.ts'
 import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
 import { addPerson } from '../harness/person.ts'
 import { type RunningApi, startApiProcess } from '../harness/process.ts'
-import { untilEnd } from '../harness/until-end.ts'
+import { atEnd, untilEnd } from '../harness/until-end.ts'
 
 /** A process looks every 15 seconds, and sends every 2. */
 const NOTICED_MS = 40_000
@@ -19,8 +19,8 @@ beforeAll(async () => {
   const env = { NOTIFY_FROM: 'verdict@example.test', SMTP_ROUTES: `people.test=127.0.0.1:${exchanger.port}` }
   instance = await startInstance(env)
   other = await startApiProcess(instance.environment)
+  atEnd(() => other.kill('SIGKILL'))
 })
-afterAll(() => other?.kill('SIGKILL'))
 
 const subjects = () => exchanger.messages.map(({ content }) => /^Subject: (.*)\r$/m.exec(content.toString())![1])
 

@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { stringify, parse as yaml } from 'yaml'
 import { DEFINITIONS, isOf } from '../../server/telemetry/metrics.ts'
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
-import { temporaryFolder } from '../harness/until-end.ts'
+import { atEnd, temporaryFolder } from '../harness/until-end.ts'
 import { parseScrape } from '../telemetry/scrape.ts'
 import { type AlertCase, CASES, HEALTHY, SMALL_CASES } from './alert-cases.ts'
 import { type Account, createSender, type Product, startProduct } from './product.ts'
@@ -35,10 +35,10 @@ beforeAll(async () => {
   account = await createSender()
   product = await startProduct(account, { DNS_SERVERS: '127.0.0.1:1' })
   worker = startProgram(process.execPath, ['workflows/worker.ts'], { ...account.env, TEMPORAL_ADDRESS: '127.0.0.1:1' })
+  atEnd(() => worker.kill('SIGKILL'))
   await waitForOutput(worker, /"msg":"serving metrics"/)
   workerUrl = /"url":"(http[^"]+)","msg":"serving metrics"/.exec(worker.stdout())![1]!
 })
-afterAll(() => worker?.kill('SIGKILL'))
 
 const scrape = async (url: string) => (await fetch(url)).text()
 const namesIn = (expression: string) => [...new Set(expression.match(/\b(?:verdict_\w+|up)\b/g))]

@@ -40,7 +40,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const agent of agents) await agent.close()
   for (const envoy of Object.values(envoys)) await envoy.stop()
-  for (const { api } of products) await api.kill('SIGKILL')
   for (const way of ways) await way.close()
 })
 

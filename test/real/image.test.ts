@@ -4,14 +4,14 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { freePort } from '../../dev/ports.ts'
 import { environmentOf, onlyStep } from '../deploy/dockerfile.ts'
 import { endWithUs } from '../harness/end-with-us.ts'
 import { type TestDatabase, testDatabase } from '../harness/postgres.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
-import { untilEnd } from '../harness/until-end.ts'
+import { atEndOfFile, untilEnd } from '../harness/until-end.ts'
 import { quietFor } from '../harness/waits.ts'
 import { eventually, openFolder } from './daemon.ts'
 import { buildImage, copyContext, type Image, PATH, USER } from './image.ts'
@@ -25,7 +25,6 @@ let image: Image
 let database: TestDatabase
 let temporal: TestTemporal
 let env: NodeJS.ProcessEnv
-const started: { end(): Promise<void> }[] = []
 
 beforeAll(async () => {
   root = await openFolder('image')
@@ -54,10 +53,6 @@ beforeAll(async () => {
     WORKER_METRICS_PORT: '0',
   }
 }, BUILD_MS)
-
-afterAll(async () => {
-  for (const process of started) await process.end()
-})
 
 /** Writes each secret to a file that only the user of the image reads, as Docker and Kubernetes mount them. */
 async function putSecrets<Name extends string>(texts: Record<Name, string>): Promise<Record<Name, string>> {
@@ -104,7 +99,7 @@ function start(command: string[]) {
     child.kill()
     await ended
   }
-  started.push({ end })
+  atEndOfFile(end)
   return { ended, end, output: () => output }
 }
 

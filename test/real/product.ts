@@ -46,7 +46,7 @@ export interface Product {
 /** Starts the API as a separate process. It ends with its test or file. */
 export async function startProduct(account: Account, more: NodeJS.ProcessEnv): Promise<Product> {
   const product = await productToKill(account, more)
-  atEnd(() => product.api.kill())
+  atEnd(() => product.api.kill('SIGKILL'))
   return product
 }
 

@@ -5,6 +5,7 @@ import { diagnose } from '../cli/doctor/patients.ts'
 import { change, startReplicas } from '../faults/replicas.ts'
 import { openAccount } from '../harness/account.ts'
 import { testDatabase } from '../harness/postgres.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { parseScrape } from '../telemetry/scrape.ts'
 import { eventually } from './daemon.ts'
 import { type Account, type Product, SENDER_DOMAIN, startProduct } from './product.ts'
@@ -16,6 +17,7 @@ let product: Product
 let env: Record<string, string>
 beforeAll(async () => {
   replicas = await startReplicas()
+  untilEnd(replicas.database)
   const { first, second, database } = replicas
   await change(first, `alter system set synchronous_standby_names = ''`)
   await makePartitions(database.db)

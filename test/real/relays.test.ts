@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../harness/eventually.ts'
 import { FATES, type Fault, FROM, lastWords, MOMENTS, type Moment, type Relay, startRelayWorld } from './relay-world.ts'
 import { startEximRelay, startPostfixRelay, startSendmailRelay } from './relays.ts'
@@ -41,6 +41,8 @@ describe.each([
   beforeAll(async () => {
     relay = await start(world)
   })
+  // The next relay loses replies of the same world.
+  afterAll(() => relay?.stop())
   test('three fates of one message: in one run of the queue two are final, and the third is tried alone', async () => {
     const to = await world.submit(relay)
     await check(relay, to)

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { type Exchanger, startExchanger } from '../harness/exchanger.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { mailboxConfiguration, startExim } from './exim.ts'
 import { type ServerWorld, startServerWorld } from './mail-world.ts'
 
@@ -24,7 +25,7 @@ beforeAll(async () => {
       },
       mox: async ({ port }) => {
         const script = { dot: () => ({ after: 15_000 * mox.messages.at(-1)!.to.length, act: '250 2.0.0 it is done' }) }
-        mox = await startExchanger(script, { port }, ADDRESSES.mox)
+        mox = untilEnd(await startExchanger(script, { port }, ADDRESSES.mox))
         return { stop: () => mox.close() }
       },
     },

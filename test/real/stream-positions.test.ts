@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { makePartitions } from '../../server/db/partitions.ts'
 import { change, startReplicas } from '../faults/replicas.ts'
 import { openAccount } from '../harness/account.ts'
+import { untilEnd } from '../harness/until-end.ts'
 import { eventually } from './daemon.ts'
 import { type Product, SENDER_DOMAIN, startProduct } from './product.ts'
 
@@ -14,6 +15,7 @@ let product: Product
 let key: string
 beforeAll(async () => {
   replicas = await startReplicas()
+  untilEnd(replicas.database)
   await change(replicas.first, `alter system set synchronous_standby_names = ''`)
   await makePartitions(replicas.database.db)
   const ENCRYPTION_KEYS = `k1:${randomBytes(32).toString('base64')}`
@@ -21,7 +23,6 @@ beforeAll(async () => {
   const env = { DATABASE_URL: replicas.url, ENCRYPTION_KEYS }
   product = await startProduct({ key, env, zone: '', database: replicas.database }, {})
 })
-afterAll(() => replicas?.database.drop())
 
 async function send(): Promise<void> {
   const { body } = await product.send({ to: 'delivered@simulator.test' })

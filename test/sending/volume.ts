@@ -80,7 +80,7 @@ interface Limit {
   most: number
   /** The parts of a send for which this limit alone decides. */
   parts: Partial<SendParts>
-  /** The parts of its own process, and those of one whose check before the claim sees no email. */
+  /** The parts of another process, and those of a process whose check before the claim sees no email. */
   elsewhere(db: Database): Partial<SendParts>
   blind: Partial<SendParts>
   used(emails: number): Promise<unknown>

@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { createClient, type Transport } from '@connectrpc/connect'
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from '@connectrpc/connect-node'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import { type Instance, startInstance } from '../e2e/instance.ts'
 import { type Collector, type ReceivedSpan, startCollector } from '../harness/otlp/collector.ts'
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 import { type Receiver, startReceiver } from '../harness/receiver.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
-import { untilEnd } from '../harness/until-end.ts'
+import { atEnd, untilEnd } from '../harness/until-end.ts'
 import { outlast } from '../harness/waits.ts'
 
 // The API and the worker as separate processes, Temporal, and a collector that decodes what they export.
@@ -38,11 +38,11 @@ beforeAll(async () => {
   }
   instance = await startInstance(env)
   worker = startProgram(process.execPath, ['workflows/worker.ts'], { ...instance.environment, ...env })
+  atEnd(() => worker.kill('SIGKILL'))
   await waitForOutput(worker, /"msg":"ready"/)
   const endpoint = await instance.put('/api/v1/webhook', JSON.stringify({ url: receiver.url }))
   secret = ((await endpoint.json()) as { secret: string }).secret
 })
-afterAll(() => worker?.kill('SIGKILL'))
 
 interface CallersTrace {
   traceId: string

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { Client } from '@temporalio/client'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import type { DatabaseClock } from '../../server/db/clock.ts'
 import { eq, sql } from '../../server/db/drizzle.ts'
 import { createSealer } from '../../server/db/encryption.ts'
@@ -15,7 +15,7 @@ import { type DnsServerForTests, startDns } from '../harness/dns.ts'
 import { type RunningProcess, startProgram, waitForOutput } from '../harness/process.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { startTemporal, type TestTemporal } from '../harness/temporal.ts'
-import { untilEnd } from '../harness/until-end.ts'
+import { atEnd, untilEnd } from '../harness/until-end.ts'
 import { quietFor } from '../harness/waits.ts'
 import { temporalAt, until } from './world.ts'
 
@@ -40,8 +40,8 @@ beforeAll(async () => {
   connection = untilEnd(lazyConnection(temporalAt(temporal.address)))
   client = new Client({ connection })
   worker = startWorker()
+  atEnd(() => worker.kill('SIGKILL'))
 })
-afterAll(() => worker?.kill('SIGKILL'))
 
 function startWorker(): RunningProcess {
   return startProgram(process.execPath, ['workflows/worker.ts'], {

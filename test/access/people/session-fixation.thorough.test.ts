@@ -10,8 +10,9 @@ import { testAccount } from '../../harness/account.ts'
 import { callsWith, personService, startDashboard } from '../../harness/person.ts'
 import { callSignIn, totp } from '../../harness/sign-in.ts'
 
-// An attacker plants cookies in a browser before its person signs in (session fixation), or their own cookies
-// sign-in (login CSRF). Whatever the browser brings, the session of the person is a new one, and theirs alone.
+// An attacker plants cookies in a browser before its person signs in (session fixation), or the cookies of the
+// attacker's sign-in (login CSRF). Whatever the browser brings, the session of the person is a new one, and theirs
+// alone.
 
 const PASSWORD = 'correct horse battery'
 const sealer = createSealer([{ id: 'test', key: randomBytes(32) }])

@@ -34,6 +34,18 @@ test.each([
   expect(texts(reply).join(';').replace(/ +/g, ' ')).toBe(text)
 })
 
+test.each([
+  ['mailwww.ours.example', 'ourname'],
+  ['mywww.rcpt.example', 'rcptdomain'],
+  ['joewww.smith@other.example', 'someaddr'],
+])('a name is no link because it has `www` in it: %s', (name, word) => {
+  const [clause] = clausesOf(`${name} is known`, {
+    recipient: 'ann@mywww.rcpt.example',
+    ours: ['mailwww.ours.example'],
+  })
+  expect(clause!.text.trim()).toBe(`${word} is known`)
+})
+
 test('an address of ours at the domain of the recipient is ours', () => {
   const [clause] = clausesOf('me@example.net is known', { recipient: 'ann@example.net', ours: ['me@example.net'] })
   expect(clause!.text.trim()).toBe('ouraddr is known')
