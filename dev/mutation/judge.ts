@@ -149,7 +149,7 @@ class Court {
   /** Whether all tests that killed one of these mutants pass without it, in the same worker. */
   async #areBelievable(runs: TestRuns, judgements: MutantJudgement[]): Promise<boolean> {
     const killers = new Set(
-      judgements.map(({ verdict, by }) => (verdict === 'killed' ? by?.split(': ')[0] : undefined)),
+      judgements.flatMap(({ verdict, by }) => (verdict === 'killed' && by ? by.split(': ', 1) : [])),
     )
     for (const baseline of this.#parts.baselines.filter(({ test }) => killers.has(test))) {
       const { verdict } = await runs.run(baseline.test, { files: [], limitMs: limitOf(baseline) })
@@ -186,7 +186,8 @@ async function measure(judge: Judge, files: string[]): Promise<Baseline[]> {
   const baselines: Baseline[] = []
   const measured = { files, measured: code, limitMs: PATIENCE_MS }
   // The first run also starts PostgreSQL and loads the packages.
-  for (const first of tests.slice(0, 1)) await runs.run(first, measured)
+  const [first] = tests
+  if (first) await runs.run(first, measured)
   for (const test of tests) {
     const run = await runGreen(runs, test, measured)
     baselines.push({ test, durationMs: run.durationMs, reached: run.reached })
