@@ -11,6 +11,7 @@ import {
   zoneLine,
 } from '../server/domains/records.ts'
 import { hostsOfAllDomains } from '../server/domains/sending-pool.ts'
+import { CliError } from './command.ts'
 import { variables } from './environment.ts'
 import { shortTime, table } from './table.ts'
 
@@ -76,10 +77,11 @@ export function operatorRecords(): string[] {
 
 /** Printed after a rotation: the record of the next key and the next step. */
 export function rotation({ name, records, keys }: DomainFacts): string {
-  const selectors = keys.filter(({ state }) => state === 'next').map(({ selector }) => `${selector}._domainkey.`)
-  const published = records.filter(({ host }) => selectors.some((selector) => host.startsWith(selector)))
+  const key = keys.find(({ state }) => state === 'next')
+  const record = records.find(({ host }) => key && host.startsWith(`${key.selector}._domainkey.`))
+  if (!record) throw new CliError('failed', `The service named no record of the next key of ${name}.`)
   const next = `Leave the records of the other keys in place. Then: verdict domains verify ${name}`
-  return `Publish the next key of ${name}:\n\n  ${published.map(zoneLine).join('\n\n  ')}\n\n${next}`
+  return `Publish the next key of ${name}:\n\n  ${zoneLine(record)}\n\n${next}`
 }
 
 /** The records with what DNS had at the last check. */

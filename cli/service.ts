@@ -56,7 +56,7 @@ export async function callExactly(call: ApiRequest): Promise<ApiResponse['body']
   return bodyOf(await askWithKey(call))
 }
 
-/** In a text no value begins its own line: strangers write subjects, names and replies. */
+/** In a text no value begins a new line: strangers write subjects, names and replies. */
 export function shownBody(body: ApiResponse['body']): ApiResponse['body'] {
   return isJson ? body : (inOneLine(body) as ApiResponse['body'])
 }

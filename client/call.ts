@@ -87,7 +87,7 @@ function textOf(field: string, value: unknown): string {
   return value.toISOString()
 }
 
-/** The pairs of a map are their own parameters: `metadata.order`. */
+/** Each pair of a map is one parameter: `metadata.order`. */
 const pairsOf = ([field, value]: [string, unknown]): [string, unknown][] =>
   typeof value === 'object' && value !== null && !(value instanceof Date)
     ? Object.entries(value).map(([key, one]) => [`${field}.${key}`, one])

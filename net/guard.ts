@@ -47,8 +47,8 @@ function isGlobalUnicast(ip: ipaddr.IPv4 | ipaddr.IPv6): boolean {
 
 /** Whether the interface identifier is `::5efe:<IPv4>` (RFC 5214 6.1), in any prefix and with either u bit. */
 function isIsatap({ parts }: ipaddr.IPv6): boolean {
-  const [u = 0, ier] = parts.slice(4)
-  return (u & ~0x0200) === 0 && ier === 0x5efe
+  const [, , , , u, ier] = parts
+  return u !== undefined && (u & ~0x0200) === 0 && ier === 0x5efe
 }
 
 function parseSubnet(subnet: string): Subnet {

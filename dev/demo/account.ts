@@ -6,7 +6,7 @@ import { and, eq } from '../../server/db/drizzle.ts'
 import type { Sealer } from '../../server/db/encryption.ts'
 import { members } from '../../server/db/people-schema.ts'
 import { accounts, domains, warmUps } from '../../server/db/schema.ts'
-import { one, run } from '../../server/db/statement.ts'
+import { run } from '../../server/db/statement.ts'
 import { createAccount, listAccounts } from '../../server/directory/accounts.ts'
 import { createDomain } from '../../server/domains/domains.ts'
 import { MERGING_LOCK } from '../../server/reputation/merge-statistics.ts'
@@ -52,7 +52,8 @@ export async function createDemoAccount({
   await putFirst({ db, sealer }, accountId, { url: ENDPOINT, events: ['email.delivery', 'email.feedback'] })
   await createKey(db, clock, { accountId, name: 'Order system', kind: 'live', scopes: ['emails.send', 'emails.read'] })
   await createKey(db, clock, { accountId, name: 'Continuous integration', kind: 'test', scopes: SCOPES_OF.test })
-  const development = one((await listAccounts(db)).filter(({ name }) => name === DEVELOPMENT))
+  const development = (await listAccounts(db)).find(({ name }) => name === DEVELOPMENT)
+  if (!development) throw new Error(`There is no account ${DEVELOPMENT}.`)
   const people = await db.select().from(members).where(eq(members.accountId, development.id))
   if (people.length > 0) {
     await db.insert(members).values(people.map(({ personId, role }) => ({ accountId, personId, role })))

@@ -161,7 +161,8 @@ function multipart(subtype: Multipart, parts: readonly Entity[], seed: string): 
 }
 
 function typeOf({ fields }: Entity): string {
-  const [, type = ''] = /^Content-Type: ([^;\r]+)/.exec(fields) ?? []
+  const [, type] = /^Content-Type: ([^;\r]+)/.exec(fields) ?? []
+  if (type === undefined) throw new Error('a part has no type')
   return type
 }
 

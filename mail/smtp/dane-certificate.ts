@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls'
 import type { TlsaRecord } from '../dns/dns-message.ts'
 import type { DanePolicy } from './dane.ts'
 import { extensionsOf, publicKeyInfo, sequence } from './der.ts'
-import { certificateIn, DANE_EE, DANE_TA, keyIn, SPKI } from './tlsa.ts'
+import { certificateIn, DANE_EE, DANE_TA, FULL, keyIn, SPKI } from './tlsa.ts'
 
 // Whether a server's certificates are those that its TLSA records name (RFC 7671 5, RFC 7672 3). Node has no DANE.
 
@@ -101,7 +101,6 @@ function isSignedBy(certificate: X509Certificate, key: KeyObject): boolean {
 
 function matches({ selector, matching, data }: TlsaRecord, { raw }: X509Certificate): boolean {
   const octets = selector === SPKI ? publicKeyInfo(raw) : raw
-  const digest = DIGESTS[matching]
-  const found = digest === undefined ? octets : createHash(digest).update(octets).digest()
+  const found = matching === FULL ? octets : createHash(DIGESTS[matching]!).update(octets).digest()
   return found.toString('hex') === data
 }

@@ -15,7 +15,7 @@ const MAX_CHARACTERS = 4_096
 
 const ENTITY = /&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|(lt|gt|amp|quot|apos|nbsp));/gi
 const ENTITIES: Record<string, string> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'", nbsp: ' ' }
-const URL = /(?:https?:\/\/|www\.)[^\s<>"'()]{1,400}(?<![.,;:!?])/gi
+const URL = /(?:https?:\/\/|\bwww\.)[^\s<>"'()]{1,400}(?<![.,;:!?])/gi
 const EMAIL = /[^\s<>@,;:"'()[\]]{1,64}@[\p{L}\p{M}\p{N}._-]{1,253}(?:(?<!\.)|(?=[>)\]]))/giu
 const MONTH = '(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}'
 /**

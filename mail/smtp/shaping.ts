@@ -32,7 +32,7 @@ export interface Shape {
   limits: SiteLimits
   /** The row's name: a provider. Absent for a site without a row. */
   provider?: string
-  /** The row names the recipient domain, which is then its own site. */
+  /** The row names a recipient domain, which is limited apart from its provider. */
   isOwnSite: boolean
 }
 
@@ -49,8 +49,12 @@ export function createShaping(rows: readonly ShapedSite[]): ShapeOf {
     const { site: _, ...defaults } = provider ?? { site }
     shapes.set(site, { limits: { ...DEFAULT, ...defaults, ...limits }, provider: site, isOwnSite: false })
   }
-  const named = [...shapes].filter(([site]) => rows.some((row) => row.site === site))
-  const ofDomains = new Map(named.map(([site, shape]) => [site, { ...shape, isOwnSite: true }]))
+  const ofDomains = new Map(
+    rows.flatMap(({ site }) => {
+      const shape = shapes.get(site)
+      return shape ? [[site, { ...shape, isOwnSite: true }]] : []
+    }),
+  )
 
   return ({ hosts }, domain) => {
     const shape = hosts.reduce<Shape | undefined>((found, { name }) => found ?? shapeOfHost(name), undefined)

@@ -67,7 +67,7 @@ export class Wire {
     const next = this.#inbox.take() ?? this.#broken
     if (next) return Promise.resolve(next)
     return new Promise((resolve) => {
-      this.#wait.start(untilMs, (reason) => resolve(this.#inbox.take() ?? reason ?? this.nextReply(untilMs)))
+      this.#wait.start(untilMs, (reason) => resolve(this.#inbox.take() ?? reason!))
     })
   }
 

@@ -42,8 +42,9 @@ export async function addPart(
     if (isAdded(row, request)) return row
     const list = { accountId: row.accountId, tenantId: row.tenantId }
     let imported = 0
-    for (const [reason, emails] of byReason) {
-      imported += await addSuppressions({ db: tx, clock }, list, emails, reason, importId)
+    for (const [reason, entries] of byReason) {
+      const forms = entries.map(([form]) => form)
+      imported += await addSuppressions({ db: tx, clock }, list, forms, reason, importId)
     }
     if (faults.length > 0) await run(tx, KEEP_FAULTS, [importId, JSON.stringify(faults)])
     const rows = await tx
@@ -86,7 +87,7 @@ interface ReadLines {
   /** How many lines are addresses. */
   accepted: number
   /** The different addresses among them, in their matching form, by the reason that each has first. */
-  byReason: Map<Reason, string[]>
+  byReason: Map<Reason, [form: string, Reason][]>
   faults: { line: number; text: string }[]
 }
 
@@ -111,7 +112,7 @@ async function readLines({ emails, reasons, firstLine }: AddPartRequest): Promis
     text === '' || forms[i] !== undefined ? [] : [{ line: firstLine + i, text: cut(text) }],
   )
   const accepted = forms.filter((form) => form !== undefined).length
-  const byReason = Map.groupBy(reasonOf.keys(), (form) => reasonOf.get(form) ?? 'import')
+  const byReason = Map.groupBy(reasonOf, ([, reason]) => reason)
   return { accepted, byReason, faults }
 }
 

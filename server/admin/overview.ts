@@ -69,7 +69,7 @@ async function getOverview(parts: OverviewParts, request: GetOverviewRequest, ac
   ])
   const startOf = (i: number) => timestampFromMs(periods.from + i * periods.stepMs)
   return {
-    periods: statistics.map((period, i) => periodOf(startOf(i), period, worst[i], attempts[i])),
+    periods: statistics.map((period, i) => periodOf(startOf(i), period, worst[i]!, attempts[i])),
     latencyMs: percentilesOf(addUp(statistics.map(({ latencies }) => latencies))),
     domains: rates,
     thresholds: limits.breaker,
@@ -90,7 +90,7 @@ function required(field: string, time: Timestamp | undefined): number {
 function periodOf(
   period: Timestamp,
   statistics: PeriodStatistics,
-  worst: WorstRates | undefined,
+  worst: WorstRates,
   attempts: AttemptCounts | undefined,
 ): OverviewPeriod {
   const { latencies, ...counts } = statistics
@@ -100,8 +100,8 @@ function periodOf(
     latencyMs: percentilesOf(latencies),
     acknowledged: attempts?.acknowledged,
     notAcknowledged: attempts?.failed,
-    worstBounceRate: worst?.bounces ?? undefined,
-    worstComplaintRate: worst?.complaints ?? undefined,
+    worstBounceRate: worst.bounces ?? undefined,
+    worstComplaintRate: worst.complaints ?? undefined,
   })
 }
 
@@ -110,7 +110,7 @@ function percentilesOf(latencies: number[]) {
   return { p50: percentile(0.5), p95: percentile(0.95), p99: percentile(0.99) }
 }
 
-const addUp = (rows: number[][]): number[] => rows.reduce((sums, row) => sums.map((sum, i) => sum + (row[i] ?? 0)))
+const addUp = (rows: number[][]): number[] => rows.reduce((sums, row) => sums.map((sum, i) => sum + row[i]!))
 
 const shownRefusing = ({ provider, sinceMs, emails, blocked, newest }: RefusingProvider) => ({
   ...{ provider, since: timestampFromMs(sinceMs), emails, blocked },

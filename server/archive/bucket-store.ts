@@ -24,7 +24,7 @@ export function bucketStore(
     async list(start = '') {
       const names: string[] = []
       for await (const page of paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: keyOf(start) }))
-        names.push(...(page.Contents ?? []).flatMap(({ Key }) => Key?.slice(prefix.length) ?? []))
+        names.push(...(page.Contents ?? []).map(({ Key }) => Key!.slice(prefix.length)))
       return names
     },
     put: (name, write) =>

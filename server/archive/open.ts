@@ -6,7 +6,7 @@ import type { ArchiveParts } from './archive-day.ts'
 import { startDuckDb } from './duckdb.ts'
 import { openStore } from './open-store.ts'
 
-/** Opens the archive with DuckDB and its own folder in that of temporary files, as long as `use` runs. */
+/** Opens DuckDB and the archive, with a new folder among the temporary files, while `use` runs. */
 export async function withArchive<T>(
   place: ArchivePlace,
   use: (parts: Omit<ArchiveParts, 'db'>) => Promise<T>,

@@ -15,6 +15,8 @@ const STATEMENT_MS = 3_600_000
 /** No day begins later: the daily run is to end within an hour, and the next one goes on. */
 const BEGIN_WITHIN_MS = 2_400_000
 
+const tell = process.send?.bind(process)
+if (!tell) throw new Error('only the worker starts the writer of the archive')
 setPriority(LOWEST_PRIORITY)
 // The worker is gone.
 const end = () => process.exit(1)
@@ -27,7 +29,7 @@ try {
   await withArchive(historyArchive!, async (parts) => {
     const written = await daysOf(parts.store)
     const isInTime = () => performance.now() < BEGIN_WITHIN_MS
-    for (const day of await oldDays(db)) if (!written.includes(day) && isInTime()) process.send?.(await write(day))
+    for (const day of await oldDays(db)) if (!written.includes(day) && isInTime()) tell(await write(day))
 
     async function write(day: string): Promise<DayReport> {
       try {

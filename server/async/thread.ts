@@ -12,10 +12,12 @@ export interface Job {
 
 export type JobResult = { value: unknown } | { fault: string }
 
-parentPort?.on('message', (job: Job) => {
+if (!parentPort) throw new Error('threads.ts starts this thread')
+const parent = parentPort
+parent.on('message', (job: Job) => {
   run(job).then(
-    (value) => parentPort?.postMessage({ value } satisfies JobResult, transferableIn(value)),
-    (error: Error) => parentPort?.postMessage({ fault: error.stack ?? String(error) } satisfies JobResult),
+    (value) => parent.postMessage({ value } satisfies JobResult, transferableIn(value)),
+    (error: Error) => parent.postMessage({ fault: error.stack ?? String(error) } satisfies JobResult),
   )
 })
 

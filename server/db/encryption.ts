@@ -82,8 +82,10 @@ function openWith(openingKeys: ReadonlyMap<string, Buffer>, sealed: Uint8Array, 
   }
   const keyId = bytes.toString('utf8', 2, headBytes)
   const key = openingKeys.get(keyId)
-  const shownId = JSON.stringify(keyId)
-  if (!key) throw new UnknownKeyError(`${where} is sealed with a key that ENCRYPTION_KEYS does not name: ${shownId}`)
+  if (!key) {
+    const shownId = JSON.stringify(keyId)
+    throw new UnknownKeyError(`${where} is sealed with a key that ENCRYPTION_KEYS does not name: ${shownId}`)
+  }
   const nonce = bytes.subarray(headBytes, headBytes + NONCE_BYTES)
   const body = headBytes + NONCE_BYTES
   const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: TAG_BYTES })

@@ -274,7 +274,7 @@ export const TROUBLE_KINDS = [
   'provider_refuses',
   'provider_bad_hour',
 ] as const
-/** The kinds of notices that are each its own mail. */
+/** The kinds of notices that are each sent as a separate mail. */
 export const LETTER_KINDS = ['invitation', 'password_reset'] as const
 export const NOTICE_KINDS = [...TROUBLE_KINDS, ...LETTER_KINDS] as const
 

@@ -146,7 +146,8 @@ async function readDomains(db: Database, where: SQL | undefined): Promise<Domain
   const rowsByDomain = Map.groupBy(rows, ({ domain }) => domain.id)
   return [...rowsByDomain.values()].flatMap((rowsOfDomain) => {
     const dkimKeys = rowsOfDomain.flatMap(({ key }) => key ?? [])
-    return rowsOfDomain.slice(0, 1).map(({ domain, tier }) => ({ ...domain, tier, dkimKeys }))
+    const [first] = rowsOfDomain
+    return first ? [{ ...first.domain, tier: first.tier, dkimKeys }] : []
   })
 }
 

@@ -172,8 +172,11 @@ function dataReader({ receive, failed }: ListenerParts, { bytesHeld }: ListenerL
     stream.on('error', release)
     const end = async () => {
       try {
-        if (isBusy || (!condenser && !stream.sizeExceeded)) throw new Error('too much mail at a time')
-        if (condenser && !stream.sizeExceeded) await receive({ ...mail, content: condenser.end() })
+        if (isBusy) throw new Error('too much mail at a time')
+        if (!stream.sizeExceeded) {
+          if (!condenser) throw new Error('the mail broke off')
+          await receive({ ...mail, content: condenser.end() })
+        }
         reply(null, '2.0.0 Thank you')
       } catch (error) {
         failed(error)

@@ -25,7 +25,7 @@ export const PROBE = '/* probe */'
 class RolledBack extends Error {}
 
 /**
- * Claims, marks and records a message of its own account, and rolls all back: no row, count or open transaction
+ * Claims, marks and records a message of an account made for it, and rolls all back: no row, count or open transaction
  * is left. Throws what kept it from being stored.
  */
 export async function probeWrites(db: Database, nowMs = Date.now()): Promise<void> {

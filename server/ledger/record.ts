@@ -106,7 +106,7 @@ export function createEndSends(
       const rowById = new Map(rows.map((row) => [row.id, row]))
       return sends.map((send) => {
         const row = rowById.get(send.claim.messageId)
-        if (row?.dispatches) for (const event of dispatchedEvents(send, row)) offer(event)
+        for (const event of row ? dispatchedEvents(send, row) : []) offer(event)
         return row !== undefined
       })
     },
@@ -145,6 +145,7 @@ function dispatchedEvents({ claim, outcomes, sandbox }: EndingSend, row: EndedRo
   const eventById = new Map(events.map((event) => [event.id, event]))
   return dispatches.flatMap(([dispatchId, eventId, endpointId]) => {
     const event = eventById.get(eventId)
+    // The rows are stored: what is not offered here is left to the hand-over, and stops no other send.
     return event ? { ...event, dispatchId, endpointId } : []
   })
 }

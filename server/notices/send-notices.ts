@@ -113,8 +113,9 @@ export class NoticeSender {
 
   async #postOnce(notices: Together): Promise<TryEnd> {
     const { accountId } = notices[0]
-    const url = accountId === null ? undefined : await this.#urls.open(accountId)
-    if (accountId === null || url === undefined) return { state: 'cancelled' }
+    if (accountId === null) return { state: 'cancelled' }
+    const url = await this.#urls.open(accountId)
+    if (url === undefined) return { state: 'cancelled' }
     const body = chatBody(troubleTexts(notices, this.#parts.publicUrl()))
     const result = await this.#parts.post(url, CHAT_HEADERS, body, { endpointId: accountId })
     if (!result) return { state: 'again', repeatAfterMs: SLOT_MS, outcome: 'no free connection' }

@@ -32,6 +32,8 @@ export type ThreadMessage = DispatchedEvent[] | 'drain' | 'metrics'
 /** A message of the thread. */
 export type ThreadAnswer = Snapshot | 'started'
 
+if (!parentPort) throw new Error('first-attempts.ts starts this thread')
+const parent = parentPort
 const config: Config = workerData
 const log = createLogger(config.logLevel)
 const metrics = createMetrics('api')
@@ -40,16 +42,16 @@ watchDatabase(metrics, db)
 watchEventLoop(metrics, 'first_attempts')
 const started = start()
 void started.then(() => {
-  parentPort?.postMessage('started' satisfies ThreadAnswer)
+  parent.postMessage('started' satisfies ThreadAnswer)
   setTimeout(lowerPriority, NICE_AFTER_MS)
 })
 
 // A rejection ends the thread, and so the process.
-parentPort?.on('message', (message: ThreadMessage) => void receive(message))
+parent.on('message', (message: ThreadMessage) => void receive(message))
 
 async function receive(message: ThreadMessage): Promise<void> {
   if (message === 'drain') return drain()
-  if (message === 'metrics') return parentPort?.postMessage(await metrics.snapshot())
+  if (message === 'metrics') return parent.postMessage(await metrics.snapshot())
   const { dispatcher } = await started
   for (const event of message) dispatcher.offer(event)
 }

@@ -1,6 +1,6 @@
 import { runEvery } from '../async/run-every.ts'
 
-/** Looks at files on SIGHUP, when `isAsked` is true, and at an interval, until the process ends. */
+/** Calls `look` on SIGHUP and at an interval, until the process ends. `isAsked` says that it was SIGHUP. */
 export function lookAgain(
   ends: AsyncDisposableStack,
   everyMs: number,

@@ -118,9 +118,9 @@ export async function keepBadHours(db: Database, breaker: BreakerLimits): Promis
     return isMine ? run<BadHourChange>(tx, CHANGES) : undefined
   })
   if (!changes) return []
-  for (let found: number | undefined = STEP; found === STEP; ) {
+  for (let found = STEP; found === STEP; ) {
     const rows = await run<{ accountId: string | null; domain: string; found: number }>(db, DISCOUNT, [], UNPREPARED)
-    found = rows[0]?.found
+    found = rows[0]!.found
     await closeBreakers(
       db,
       breaker,

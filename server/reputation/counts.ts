@@ -1,7 +1,6 @@
 import { ReasonSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { shortNames } from '../db/enum-names.ts'
 import { LATENCY_COLUMNS } from '../db/latency-buckets.ts'
-import { one } from '../db/statement.ts'
 
 // What the columns of `hourly_stats` count.
 
@@ -53,7 +52,7 @@ export const OPEN_COUNTS: readonly Count[] = [
 ]
 
 /** SQL: which rows of `open_stats` a column counts. */
-export const openCondition = (column: string) => one(OPEN_COUNTS.filter((count) => count.column === column)).condition
+export const openCondition = (column: string) => OPEN_COUNTS.find((count) => count.column === column)!.condition
 
 /** SQL: adds the counts of a new row to those of the row `kept`. */
 export const addCounts = (columns: readonly string[]): string =>

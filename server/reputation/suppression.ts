@@ -80,10 +80,10 @@ export function createSuppressionLookup(
     }
     const entriesOf = queries.map(() => new Map<string, Suppression>())
     for (const row of rows) {
-      // The row of `ERASED_EXIST` is of no query.
+      if (row.n === ERASED_EXIST) continue
       const [query, asked, entries] = [queries[row.n - 1], lookedUp[row.n - 1], entriesOf[row.n - 1]]
-      if (!query || !asked || !entries) continue
-      const address = query.addresses[asked.addresses.indexOf(row.email) % query.addresses.length] ?? row.email
+      const address = query?.addresses[(asked?.addresses.indexOf(row.email) ?? -1) % query.addresses.length]
+      if (!entries || address === undefined) throw new Error(`an entry of no address that was asked: query ${row.n}`)
       const other = entries.get(address)
       // An address may be on one list in its erased form, and on another by itself.
       if (!other || suppressionScopeOf(row.account_id, row.tenant_id) < other.scope) entries.set(address, entryOf(row))

@@ -33,9 +33,11 @@ export async function deliver(
   trace?: Trace,
 ): Promise<DeliveryResult> {
   let [isRefused, isWithoutLeave] = [false, false]
-  const undecided = recipients.flatMap(({ outcome, address: { address }, site }, position) =>
-    outcome || !site ? [] : [{ position, address, site }],
-  )
+  const undecided = recipients.flatMap(({ outcome, address: { address }, site }, position) => {
+    if (outcome) return []
+    if (!site) throw new Error('a recipient has neither an outcome nor a site')
+    return [{ position, address, site }]
+  })
   const toAll = (i: number) => undecided[i]!.position
   const over = new AbortController()
   const delivering = engine.deliver({

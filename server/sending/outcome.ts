@@ -180,7 +180,7 @@ function outcomeRow(outcome: RecipientOutcome, position: number, standings?: Sta
     refusal: refusal ?? null,
     proof_of_life: standing?.lastDeliveredMs !== undefined,
     address,
-    entry: refusal && standing && outcome.smtp && bounceEntry(standing, outcome.smtp),
+    entry: refusal && standing && bounceEntry(standing, outcome.smtp!),
   }
 }
 

@@ -124,8 +124,8 @@ function recipientFault(recipient: StoredRecipient | undefined, id: string): str
 
 function retriedRecipient(address: string, recipients: StoredRecipient[]): RetriedRecipient {
   const { position, senderPosition } = findRecipient(address, recipients)!
-  const firstOfDomain = recipients.find(({ email }) => domainOf(email) === domainOf(address))
-  return { position, senderPosition: senderPosition ?? firstOfDomain?.position ?? position }
+  const firstOfDomain = recipients.find(({ email }) => domainOf(email) === domainOf(address))!
+  return { position, senderPosition: senderPosition ?? firstOfDomain.position }
 }
 
 const findRecipient = (address: string, recipients: StoredRecipient[]) =>

@@ -35,7 +35,7 @@ import {
   type SimulatorRoute,
   warmUpAllows,
 } from './checks.ts'
-import { compose, storedRequest } from './compose.ts'
+import { type ComposedMessage, compose, storedRequest } from './compose.ts'
 import { type DeliveryResult, deliver } from './deliver.ts'
 import { ownDomain } from './domain-right.ts'
 import { createStoreEnding } from './endings.ts'
@@ -209,7 +209,7 @@ async function claimAndCompose(context: SendContext, claim: Claim, message: Mess
 
 interface ClaimedSend {
   claim: Claim
-  composed: Awaited<ReturnType<typeof compose>>
+  composed: ComposedMessage
   recipients: CheckedRecipient[]
   sources: MailSources | undefined
   leaseUntilMs: number
@@ -222,7 +222,9 @@ async function deliverAndRecord(context: SendContext, { from }: Message, sending
   const { messageId, claimId, retry } = claim
   const delivery = {
     returnPath: (position: number) =>
-      context.returnPath(retry?.firstId ?? messageId, retry?.recipients[position]?.senderPosition ?? position, domain),
+      retry
+        ? context.returnPath(retry.firstId, retry.recipients[position]!.senderPosition, domain)
+        : context.returnPath(messageId, position, domain),
     from: [from.address, from.domain],
     content: composed.content,
     accountId,

@@ -72,7 +72,7 @@ export function createReadResponse(db: Database): (messageId: string) => Promise
   return (messageId) => stepInTime(db, read({ json: messageId }))
 }
 
-const readChecks = (checks: unknown) => (checks as JsonValue[]).flatMap((check) => readStored(CheckSchema, check) ?? [])
+const readChecks = (checks: unknown) => (checks as JsonValue[]).map((check) => readStored(CheckSchema, check)!)
 
 type Outcome = Omit<typeof recipients.$inferSelect, 'messageId' | 'accountId' | 'position' | 'eventId'>
 

@@ -90,7 +90,7 @@ async function readOwn(db: Database, accountId: string, id: string): Promise<Dom
   throw fail('not_found', 'There is no such domain in this account.')
 }
 
-/** Whether a domain is new to the account. Throws when it has no room for a new one. */
+/** Whether a domain is new to the account. Throws when the account has no room for a new domain. */
 async function isNewDomain(db: Database, accountId: string, name: string): Promise<boolean> {
   if (await findDomain(db, accountId, name)) return false
   if ((await db.$count(domains, eq(domains.accountId, accountId))) < MAX_DOMAINS) return true

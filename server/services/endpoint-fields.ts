@@ -32,7 +32,7 @@ export function readNewEndpoint(request: CreateEndpointRequest, urlFaultOf: UrlF
 }
 
 /** The fields of an endpoint that a request can change, by their names in the contract. */
-const READERS: Record<string, (request: UpdateEndpointRequest, urlFaultOf: UrlFaultOf) => EndpointFields> = {
+const READERS = {
   url: ({ url = '' }, urlFaultOf) => ({ url: readUrl(url, urlFaultOf) }),
   description: ({ description }) => ({ description: readDescription(description) ?? null }),
   events: ({ events }) => ({ events: readKinds(events) }),
@@ -41,7 +41,10 @@ const READERS: Record<string, (request: UpdateEndpointRequest, urlFaultOf: UrlFa
   tenant_ids: (request) => ({ tenantIds: readTenantIds(request) }),
   domains: (request) => ({ domains: readDomains(request) }),
   disabled: ({ disabled = false }) => ({ disabled }),
-}
+} satisfies Record<string, (request: UpdateEndpointRequest, urlFaultOf: UrlFaultOf) => EndpointFields>
+
+type Changeable = keyof typeof READERS
+const CHANGEABLE = Object.keys(READERS) as Changeable[]
 
 /**
  * Reads what to change of an endpoint: the fields that the mask names, or without one those that are not empty. An
@@ -50,26 +53,29 @@ const READERS: Record<string, (request: UpdateEndpointRequest, urlFaultOf: UrlFa
 export function readEndpointChange(request: UpdateEndpointRequest, urlFaultOf: UrlFaultOf): EndpointFields {
   const { updateMask } = request
   const names = updateMask && updateMask.paths.length > 0 ? namesIn(updateMask) : givenIn(request)
-  return Object.assign({}, ...names.map((name) => READERS[name]?.(request, urlFaultOf)))
+  return Object.assign({}, ...names.map((name) => READERS[name](request, urlFaultOf)))
 }
 
-function namesIn({ paths }: FieldMask): string[] {
+function namesIn({ paths }: FieldMask): Changeable[] {
   for (const [i, path] of paths.entries()) {
     if (path !== ID && path !== '*' && !Object.hasOwn(READERS, path))
-      throw failField(`update_mask.paths[${i}]`, `must be * or one of ${Object.keys(READERS).join(', ')}`)
+      throw failField(`update_mask.paths[${i}]`, `must be * or one of ${CHANGEABLE.join(', ')}`)
   }
-  return paths.includes('*') ? Object.keys(READERS) : paths.filter((path) => path !== ID)
+  return paths.includes('*') ? CHANGEABLE : paths.filter((path): path is Changeable => path !== ID)
 }
 
 /** REST names the endpoint in the path, which makes it one of the members that are given. */
 const ID = 'endpoint_id'
 
-function givenIn(request: UpdateEndpointRequest): string[] {
+function givenIn(request: UpdateEndpointRequest): Changeable[] {
   const { url, description, events, statuses, tags, tenantIds, domains, disabled } = request
-  const values = { url, description, events, statuses, tags, tenant_ids: tenantIds, domains, disabled }
-  return Object.entries(values).flatMap(([name, value]) =>
-    value === undefined || (Array.isArray(value) && value.length === 0) ? [] : [name],
-  )
+  const values: Record<Changeable, unknown> = {
+    ...{ url, description, events, statuses, tags, tenant_ids: tenantIds, domains, disabled },
+  }
+  return CHANGEABLE.filter((name) => {
+    const value = values[name]
+    return value !== undefined && !(Array.isArray(value) && value.length === 0)
+  })
 }
 
 export function readUrl(url: string, urlFaultOf: UrlFaultOf): string {

@@ -136,7 +136,7 @@ async function shownFirst(db: Database, accountId: string, webhook: EndpointWith
   return create(WebhookSchema, fields)
 }
 
-/** Deletes an endpoint. Throws `missing` without it, as `rotate` and a test do. */
+/** Deletes an endpoint. Throws `missing` when there is no such endpoint, as `rotate` and a test do. */
 async function remove(
   parts: EndpointServiceParts,
   which: WhichEndpoint,

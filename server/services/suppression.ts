@@ -155,7 +155,7 @@ async function importAddresses(
   return { ...counted(imported), importId: publicId('imp', id) }
 }
 
-/** Lifts entries in their own commits, so that no transaction takes long. */
+/** Lifts entries in batches, each in one transaction, so that none takes long. */
 async function liftSuppressions(db: Database, requester: Requester, filters: LiftFilters) {
   let lifted = 0
   const entries: SuppressionEntry[] = []

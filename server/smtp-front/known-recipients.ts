@@ -163,7 +163,9 @@ export class KnownRecipients {
       return recipient.holder ? [{ recipient, ...recipient.holder }] : []
     })
     for (const [messageId, ofMessage] of Map.groupBy(held, (each) => each.messageId)) {
-      const leaseLeftMs = ofMessage[0]?.leaseLeftMs ?? null
+      const [first] = ofMessage
+      if (!first) continue
+      const { leaseLeftMs } = first
       if (leaseLeftMs !== null && leaseLeftMs <= 0) await sweepMessage(this.#db, messageId)
       const outcomes = leaseLeftMs === null ? await storedOutcomes(this.#db, messageId) : []
       // A client that left while its send failed has given the key of its content to a message that was released.
@@ -181,7 +183,7 @@ export class KnownRecipients {
 
 /** Whether the reply is 451. */
 const isAskedAgain = (recipients: readonly KnownRecipient[]) =>
-  recipients.some(({ result }) => result !== undefined && mayBeTriedAgain(result))
+  recipients.some(({ result }) => !result || mayBeTriedAgain(result))
 
 /** Takes the stored answer of a recipient away when it is to be tried again. Other content is never sent. */
 function isDue(recipient: KnownRecipient, fromDomain: string): boolean {

@@ -8,8 +8,8 @@ export interface Way {
   /** Over TLS. */
   isSecure: boolean
   /**
-   * Each recipient has its own reply, so that no reply asks for a recipient again that has the message. A mail
-   * server passes on what others wrote: the fields for the service are not read.
+   * Each recipient has its own reply, so a client repeats only what failed. The fields for the service are not read: a
+   * mail server relays what others wrote.
    */
   isLmtp: boolean
   /** The program has given SMTPUTF8. */

@@ -35,5 +35,5 @@ export function resultsOf(response: SendResponse, addresses: Address[], sandbox:
   }
   const { status, reason, retryable, inDoubt, smtp, suppression, detail } = response
   const only = create(RecipientOutcomeSchema, { status, reason, retryable, inDoubt, smtp, suppression, detail })
-  return addresses.map(({ address }) => ({ email: address, messageId, outcome: only, sandbox }))
+  return addresses.slice(0, 1).map(({ address }) => ({ email: address, messageId, outcome: only, sandbox }))
 }

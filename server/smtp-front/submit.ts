@@ -187,8 +187,10 @@ class Submission {
     for (const [position, recipient] of group.entries()) {
       const result = results[position]
       recipient.result = result
-      const messageId = result && 'messageId' in result && parsePublicId('msg', result.messageId)
-      if (messageId) recipient.holder = { messageId, position, leaseLeftMs: null }
+      if (!result || 'error' in result) continue
+      const messageId = parsePublicId('msg', result.messageId)
+      if (!messageId) throw new OutcomeUnknown({ cause: new Error(`${result.messageId} is no id`) })
+      recipient.holder = { messageId, position, leaseLeftMs: null }
     }
   }
 

@@ -14,7 +14,7 @@ export interface Start {
   server: Pick<Position, 'cluster' | 'timeline'>
 }
 
-export interface EventStreamsParts<Shown> extends EventTailParts<Shown> {
+interface EventStreamsParts<Shown> extends EventTailParts<Shown> {
   reads: EventReads
   sealer: Sealer
 }

@@ -24,7 +24,7 @@ export interface EventTailParts<Shown> {
   clock: DatabaseClock
   /** Adds to events what streams show of them. All streams of an account share it. */
   show(accountId: string, rows: ReadEvent[]): Promise<Batch<Shown>['events']>
-  /** Called with a failure, which has ended all streams. */
+  /** Called with a failure that has ended streams. */
   report(error: unknown): void
 }
 

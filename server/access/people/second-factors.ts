@@ -3,7 +3,7 @@ import type { Sealer } from '../../db/encryption.ts'
 import { one, run } from '../../db/statement.ts'
 import { currentVersion, versionedKeys } from './signing-keys.ts'
 
-// better-auth encrypts the second factors of people with its own key for each of ENCRYPTION_KEYS. When one of them
+// From each of ENCRYPTION_KEYS better-auth gets one key, with which it encrypts second factors of people. When a key
 // is replaced, they are encrypted anew, as `reseal` does with the secrets of the service.
 
 /** Counts all second factors, and those of which another key than the first has encrypted a part. */

@@ -5,7 +5,7 @@ import { blame, noFaults, putAside, type RequestFaults } from './faults.ts'
 type CheckField = (value: never, path: string, faults: RequestFaults) => void
 
 /**
- * No text is longer but a message's bodies, which have their own limit. So its readers need not limit its length.
+ * Only a message's bodies may be longer: they have their own limit. Readers of other text need not limit its length.
  */
 export const MAX_TEXT_CHARACTERS = 16 * 1024
 const BODIES: unknown[] = ['html', 'text']

@@ -94,7 +94,8 @@ const plain = (text: string) => text.replaceAll(/[_-]/g, '').toLowerCase()
 /** The hint of the contract for a name that callers know from another service. */
 function foreignHint(fields: Map<string, FieldReader>, { file }: DescMessage, name: string): string {
   for (const unknown of getOption(file, unknown_names)) {
-    const [, names = '', beside = '', hint] = /^(.+) beside (\w+): (.+)$/.exec(unknown) ?? []
+    const [, names, beside, hint] = /^(.+) beside (\w+): (.+)$/.exec(unknown) ?? []
+    if (!names || !beside) throw new Error(`unknown_names of the contract: ${unknown}`)
     if (names.split(', ').includes(plain(name)) && fields.has(beside)) return `; ${hint}`
   }
   return ''

@@ -87,7 +87,7 @@ function responders(services: DescService[]) {
     function sendFile(file: DescFile | undefined, name: string) {
       if (!file) return missing(name)
       const fresh = withDependencies([file]).filter((one) => one === file || !sent.has(one))
-      const fileDescriptorProto = fresh.flatMap((one) => bytesOf.get(one) ?? [])
+      const fileDescriptorProto = fresh.map((one) => bytesOf.get(one)!)
       for (const one of fresh) sent.add(one)
       for (const { length } of fileDescriptorProto) sentBytes += length
       if (sentBytes > STREAM_FILE_BYTES) throw usedUp()

@@ -1,5 +1,5 @@
 /**
- * Why an attempt got no response: the code of Node's error, or our own code. CAUSES has words only for causes that
+ * Why an attempt got no response: a code of Node or of this service. CAUSES has words only for causes that
  * the account owner can mend, and that reveal nothing of our network.
  */
 export type CauseCode = keyof typeof CAUSES | (string & {})

@@ -12,8 +12,8 @@ const ENDPOINTS = 16
 
 /**
  * The id of a replay's dispatch, by the numbers of its event and of its endpoint, each counted from 0. All dispatches
- * of a replay are side by side in the primary key, so they are counted without their own column, and no event can
- * be dispatched twice.
+ * of a replay are side by side in the primary key, so counting them needs no column, and no event can be
+ * dispatched twice.
  */
 export const replayDispatchId = (replayId: string, event: number, endpoint: number): string =>
   prefixOf(replayId) + (event * ENDPOINTS + endpoint).toString(16).padStart(NUMBER_DIGITS, '0')
