@@ -1,3 +1,8 @@
+import { UnblockedClock } from '../../net/unblocked-clock.ts'
+
+/** The clock of what servers keep us waiting for. Each delivery watches it. */
+export const unblocked = new UnblockedClock()
+
 /**
  * A timer whose moment can be moved without a new timer: when it fires too early, it starts again for the remaining
  * time. Times are on the clock of `performance.now()`; the alarm never rings before its moment, nor before everything

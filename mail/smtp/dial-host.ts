@@ -1,8 +1,7 @@
 import { connect, isIPv6, type Socket } from 'node:net'
-import { Alarm } from './alarm.ts'
+import { Alarm, unblocked } from './alarm.ts'
 import type { Host } from './attempt.ts'
 import type { EngineLimits } from './engine-limits.ts'
-import { watchUnblocked } from './stalls.ts'
 
 export interface HostConnection {
   kind: 'connected'
@@ -91,8 +90,8 @@ class Dial {
     socket.on('error', (error: NodeJS.ErrnoException) => {
       this.#fail(ip, howOf(error, ip, sourceAddress), error.code ?? error.message)
     })
-    const silentMs = watchUnblocked()
-    const alarm = new Alarm(() => this.#fail(ip, 'timeout', 'silent', silentMs()))
+    const startedAtMs = unblocked.now()
+    const alarm = new Alarm(() => this.#fail(ip, 'timeout', 'silent', unblocked.now() - startedAtMs))
     alarm.set(Math.min(performance.now() + connectMs, untilMs))
     this.#tries.set(ip, { socket, alarm })
     this.#raceTimer = setTimeout(this.#tryNext, limits.raceMs)

@@ -1,3 +1,4 @@
+import { unblocked } from './alarm.ts'
 import type { Delivery, Host } from './attempt.ts'
 import { runLane } from './lane.ts'
 import type { DomainMail, LaneTools } from './lane-state.ts'
@@ -42,6 +43,7 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
   const { pool, lateReplies } = tools
   const { site, siteOfAddress, accountId, startedAtMs, deadlines, placeMs, signal } = delivery
   const { limits } = siteOfAddress
+  using _ = unblocked.watch()
   const own = createOwnTime(deadlines.dotMs - startedAtMs, delivery.ownMs)
   const queue = new RecipientQueue(delivery.recipients, { startedAtMs, own, skipped: site.skipped })
   const place = await own.during(pool.acquire(siteOfAddress, { accountId, untilMs: placeMs, signal }))

@@ -1,5 +1,5 @@
+import { unblocked } from './alarm.ts'
 import type { Failure } from './failure.ts'
-import { stalledMs, watchUnblocked } from './stalls.ts'
 
 // Time of ours is never theirs: a server that was silent for a small part of its time, because this process took the
 // rest, is no silent server. Ours are the waits for a place, for the pace of the site and for permission, and the times
@@ -16,24 +16,26 @@ const SHARE = 0.1
  * @param earlierMs what was ours of that time before the delivery
  */
 export function createOwnTime(spanMs: number, earlierMs = 0) {
-  const stalledBeforeMs = stalledMs()
+  const stalledBeforeMs = unblocked.stalledMs()
   let waitedMs = earlierMs
   /** Connections may wait at the same time. */
   let waits = 0
-  let unblockedMs = () => 0
+  let waitingSinceMs = 0
 
-  const ownMs = () => waitedMs + (waits > 0 ? unblockedMs() : 0) + stalledMs() - stalledBeforeMs
+  const waitingMs = () => (waits > 0 ? unblocked.now() - waitingSinceMs : 0)
+  const ownMs = () => waitedMs + waitingMs() + unblocked.stalledMs() - stalledBeforeMs
   const tookTime = () => ownMs() >= spanMs * SHARE
 
   return {
     ms: ownMs,
     /** Counts a wait of ours. */
     async during<T>(work: Promise<T>): Promise<T> {
-      if (waits++ === 0) unblockedMs = watchUnblocked()
+      if (waits++ === 0) waitingSinceMs = unblocked.now()
       try {
         return await work
       } finally {
-        if (--waits === 0) waitedMs += unblockedMs()
+        if (waits === 1) waitedMs += waitingMs()
+        waits--
       }
     },
     /** Whether our waits are why no time was left. */

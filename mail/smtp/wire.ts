@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net'
-import { Alarm } from './alarm.ts'
+import { Alarm, unblocked } from './alarm.ts'
 import { type RawReply, ReplyParser } from './reply.ts'
-import { watchUnblocked } from './stalls.ts'
 
 /** Why a conversation cannot go on. */
 export interface BrokenWire {
@@ -184,12 +183,14 @@ type Continuation = (reason?: BrokenWire) => void
 /** One wait at a time: `end` resumes its caller, and so does its deadline, as a timeout. */
 function createWait() {
   let resume: Continuation | undefined
-  let silentMs = () => 0
-  const alarm = new Alarm(() => end({ kind: 'broken', how: 'timeout', detail: 'out of time', silentMs: silentMs() }))
+  let startedAtMs = 0
+  const alarm = new Alarm(() => {
+    end({ kind: 'broken', how: 'timeout', detail: 'out of time', silentMs: unblocked.now() - startedAtMs })
+  })
 
   function start(untilMs: number, continuation: Continuation): void {
     resume = continuation
-    silentMs = watchUnblocked()
+    startedAtMs = unblocked.now()
     alarm.set(untilMs)
   }
 

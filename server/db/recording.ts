@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { UnblockedClock } from '../../net/unblocked-clock.ts'
 
 // What cannot be recorded is not mailed: a process gives no leave for a final dot while its markers or its records are
 // not stored. See docs/adr/0191-what-cannot-be-recorded.md.
@@ -20,31 +21,22 @@ export interface RecordedStep {
   failed(): void
 }
 
-const TICK_MS = 250
-
-/** A clock that stops while the event loop is blocked: results that came meanwhile are not read yet. */
-function createOwnClock(): () => number {
-  let [ownMs, tickedMs] = [0, performance.now()]
-  const now = () => ownMs + Math.min(performance.now() - tickedMs, 2 * TICK_MS)
-  setInterval(() => {
-    ownMs = now()
-    tickedMs = performance.now()
-  }, TICK_MS).unref()
-  return now
-}
-
 /** What waits to be recorded, and who waits for that. */
 export class Recording {
-  readonly #now = createOwnClock()
+  /** Results that came while the event loop was blocked are not read yet: that time does not count. */
+  readonly #clock = new UnblockedClock()
+  #watch: Disposable | undefined
   /** When the first step began that nothing has proved since. */
   readonly #since: Record<Kind, number | undefined> = { marker: undefined, record: undefined }
   readonly #running: Record<Kind, number> = { marker: 0, record: 0 }
+  #wereStored: Record<Kind, boolean> = { marker: false, record: false }
   readonly #unstored = new Set<Promise<unknown>>()
   readonly #waiting = new Set<{ isTry: boolean; go(): void }>()
   #timer: NodeJS.Timeout | undefined
 
   begin(kind: Kind): RecordedStep {
-    this.#since[kind] ??= this.#now()
+    this.#watch ??= this.#clock.watch()
+    this.#since[kind] ??= this.#clock.now()
     this.#running[kind]++
     let hasEnded = false
     const end = (nextSince: () => number | undefined) => () => {
@@ -54,9 +46,12 @@ export class Recording {
       this.#wake()
     }
     return {
-      stored: end(() => undefined),
+      stored: end(() => {
+        this.#wereStored[kind] = true
+        return undefined
+      }),
       // The others that run have waited for no longer than this, as far as anyone knows.
-      refused: end(() => (this.#running[kind] > 0 ? this.#now() : undefined)),
+      refused: end(() => (this.#running[kind] > 0 ? this.#clock.now() : undefined)),
       failed: end(() => this.#since[kind]),
     }
   }
@@ -67,10 +62,17 @@ export class Recording {
     this.#wake()
   }
 
+  /** Whether a marker and a record of sends were stored since this was last asked: then nothing needs a probe. */
+  wereStored(): boolean {
+    const { marker, record } = this.#wereStored
+    this.#wereStored = { marker: false, record: false }
+    return marker && record
+  }
+
   /** For how long nothing could be recorded, in milliseconds. 0 while sends may be mailed. */
   waitingMs(): number {
     const { marker = Number.POSITIVE_INFINITY, record = Number.POSITIVE_INFINITY } = this.#since
-    const ms = this.#now() - Math.min(marker, record)
+    const ms = this.#clock.now() - Math.min(marker, record)
     return ms >= PATIENCE_MS ? ms : 0
   }
 
@@ -113,6 +115,10 @@ export class Recording {
 
   /** Lets all go, or each second one that tries. */
   #wake(isTurn = false): void {
+    if (this.#since.marker === undefined && this.#since.record === undefined) {
+      this.#watch?.[Symbol.dispose]()
+      this.#watch = undefined
+    }
     for (const each of this.#waiting) {
       if (this.waitingMs() > 0 && !(isTurn && each.isTry)) continue
       isTurn &&= this.waitingMs() === 0

@@ -105,8 +105,11 @@ export async function keepProbingWrites(db: Database, { now, onChange }: ProbePa
   let failures = 0
   let state = 'ok'
   const round = async () => {
-    await probeWrites(db, now())
-    db.recording.proved()
+    // What sends have just stored needs no probe.
+    if (!db.recording.wereStored()) {
+      await probeWrites(db, now())
+      db.recording.proved()
+    }
     failures = 0
     if (state === 'ok') return
     state = 'ok'

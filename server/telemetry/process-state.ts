@@ -4,7 +4,8 @@ import type { Metrics } from './metrics.ts'
 
 /** How often a new measurement of delays begins. A scrape reads the last whole one and the current one. */
 const WINDOW_MS = 10_000
-const RESOLUTION_MS = 20
+/** Each tick wakes a process that sleeps. A longer stop is always seen, by this less at most. */
+const RESOLUTION_MS = 100
 
 export type Thread = 'main' | 'first_attempts'
 
