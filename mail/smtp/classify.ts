@@ -1,7 +1,8 @@
 import { type DecidedBy, isAtLeast, type Outcome, type Reply, type ReplyReading } from './attempt.ts'
 import { type Clause, clausesOf } from './clauses.ts'
 import { type KnownNames, NAMED } from './plain-text.ts'
-import { leftWords } from './rules/known-words.ts'
+import { leftWords, MAY_PASS } from './rules/known-words.ts'
+import { numbers } from './rules/pattern.ts'
 import type { ReplyPhase, ReplyRule } from './rules/rule.ts'
 import { rulesAt } from './rules.ts'
 
@@ -100,6 +101,7 @@ function heldBy({ phase, reply, mx, names }: PlacedReply): Held {
   const held = (rule: ReplyRule, among: readonly Clause[]): Held | undefined => {
     if (!holdsByNumbers(rule)) return undefined
     const { text } = rule
+    if (rule.kind === 'unknown' && isDoubtful(reply, clauses, rules)) return undefined
     if (!text) return { rule }
     for (const clause of among) {
       const words = wordsFor(rule, text, clause)
@@ -133,6 +135,23 @@ function firstOf<T, R>(items: readonly T[], find: (item: T) => R | undefined): R
     if (found !== undefined) return found
   }
   return undefined
+}
+
+/** Codes and statuses about a mailbox. Others speak of the sender, the system, the protocol, or of a while. */
+const MAILBOX_CODE = numbers('511|55[0-4]')
+const MAILBOX_STATUS = numbers('5.0.0|5.1.(?:0|1|2|3|4|6|10|11)|5.2.0')
+const ANY_STATUS = /(?<![\w.])[45]\.[0-7]\.\d{1,3}(?![\w.])/g
+
+/** Whether anything in the reply speaks of something else than an unknown user: a number, or words of another row. */
+function isDoubtful(reply: Reply, clauses: readonly Clause[], rules: readonly ReplyRule[]): boolean {
+  const statuses = [reply.enhanced ?? [], reply.text.match(ANY_STATUS) ?? []].flat()
+  const isAboutMailbox =
+    MAILBOX_CODE.test(String(reply.code)) && statuses.every((status) => MAILBOX_STATUS.test(status))
+  if (reply.code >= 500 && !isAboutMailbox) return true
+  const others = rules.filter(({ text, kind }) => text && !kind)
+  return clauses.some(
+    ({ text: said, isHelp }) => MAY_PASS.test(said) || (!isHelp && others.some(({ text }) => text?.test(said))),
+  )
 }
 
 /** A name before the words says whom they are about, and is evidence of nothing. */

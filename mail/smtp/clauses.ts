@@ -1,5 +1,5 @@
 import { type KnownNames, NAMED, plain, plainText } from './plain-text.ts'
-import { ARTICLES, HELP, SAYS_NOTHING, WITHIN } from './rules/harmless.ts'
+import { ARTICLES, HELP, IF, SAYS_NOTHING, WITHIN } from './rules/harmless.ts'
 import { words } from './rules/pattern.ts'
 import { offsetOf, replaceTraced, type TracedText } from './traced-text.ts'
 
@@ -24,7 +24,7 @@ const BOUNDARY = new RegExp(
   `[.;!?。！？]+|(?<!\\b(?:to|you|can|not|by|for|with|from|${WITHIN}|${ARTICLES}))\\s(?=${HELP})`,
   'g',
 )
-const IS_HELP = new RegExp(`^[\\s,:]*${HELP}`)
+const IS_HELP = new RegExp(`^[\\s,:]*(?:${HELP}|${IF})`)
 /** Where a reply begins to quote another server. */
 const QUOTE =
   /\b(?:(?:said|says|respon(?:se|ded|ds)|repl(?:y|ied)|answer(?:ed)?|returned)\b(?:[^\d:;.]{0,30}:(?=\s*\S)|[^\d:;.]{0,30}(?=[45]\d\d ))|got\s?:)|:\s?(?=[45]\d\d )|\b(?:callout|callback|verif[a-z]{1,12})\b[^:;.]{0,80}:/
@@ -92,7 +92,8 @@ const TOKEN = /[^\s()[\]<>,;:'"]+/g
 
 function idsOf(original: string, local: string): Set<string> {
   const numbered = (original.match(TOKEN) ?? []).filter((token) => /\d/.test(token))
-  const ids = [...(original.match(BRACKETED) ?? []), ...numbered, local]
+  // While the recipient is not known, any address may be that of the recipient.
+  const ids = [...(original.match(BRACKETED) ?? []), ...numbered, local || NAMED.address]
   return new Set(ids.flatMap((id) => plain(id).split(/[\s.,:;!?]+/)))
 }
 

@@ -24,7 +24,7 @@ const MONTH = '(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}'
  */
 const ADDED = new RegExp(
   [
-    '\\brelay=[^\\s,;]{1,300}(?<![.!?])',
+    '\\brelay=[^\\s,;]{1,300}(?<![.!?])(?: \\[[^\\s\\]]{1,64}\\])?',
     '\\(in reply to [A-Z ]{3,30} command\\)',
     '\\(delivery attempts: \\d{1,6}\\)',
     '#SMTP#',
@@ -94,10 +94,16 @@ function withoutNames(text: TracedText, { recipient = '', ours = [] }: KnownName
   const ownDomains = new Set([...own].map((name) => (name.includes('@') ? domainOf(name) : name)))
   const isOwnHost = (host: string) =>
     host !== recipientDomain && [...ownDomains].some((domain) => host === domain || host.endsWith(`.${domain}`))
+  // Forwarders write our address into one of theirs, as SRS does.
+  const isRewritten = (address: string) =>
+    [...ownDomains].some(
+      (domain) => address.includes(`${domain}=`) || address.includes(`=${domain}@`) || address.includes(`%${domain}@`),
+    )
   const emailWord = (email: string) => {
     const address = withAsciiDomain(email.toLowerCase().replace(/[.]+$/, ''))
     if (address === recipientAddress) return NAMED.recipient
-    return own.has(address) || isOwnHost(domainOf(address)) ? NAMED.ourAddress : NAMED.address
+    const isOurs = own.has(address) || isOwnHost(domainOf(address)) || isRewritten(address)
+    return isOurs ? NAMED.ourAddress : NAMED.address
   }
   const hostWord = (name: string) => {
     const host = name.toLowerCase().replace(/\/.*/s, '')
@@ -108,12 +114,20 @@ function withoutNames(text: TracedText, { recipient = '', ours = [] }: KnownName
   // A local part such as that of o'brien@example.net, and a new top-level domain, are known only because we know them.
   const known = [...ownDomains, recipientDomain].filter((domain) => domain.includes('.'))
   const knownRecipient = recipientAddress.includes('@') ? [recipientAddress] : []
-  const local = recipientAddress.slice(0, Math.max(0, recipientAddress.lastIndexOf('@')))
+  const localOf = (address: string) => address.slice(0, Math.max(0, address.lastIndexOf('@')))
+  const local = localOf(recipientAddress)
+  const ownLocals = new Set([...own].map(localOf))
   const steps: [RegExp, (match: RegExpExecArray) => string | undefined][] = [
     [/[^\S ]/g, () => ' '],
     [ENTITY, ([, decimal, hex, name]) => entity(decimal, hex, name)],
     [anyOf(knownRecipient), () => ` ${NAMED.recipient} `],
-    [LOCAL_PART, ([, word = '']) => (word.toLowerCase() === local ? ` ${NAMED.recipient} ` : undefined)],
+    [
+      LOCAL_PART,
+      ([, word = '']) => {
+        if (word.toLowerCase() === local) return ` ${NAMED.recipient} `
+        return ownLocals.has(word.toLowerCase()) ? ` ${NAMED.ourAddress} ` : undefined
+      },
+    ],
     [ADDED, () => ' '],
     // A link says nothing, unless it leads to a list of blocked senders.
     [URL, ([url]) => (BLOCK_LIST_HOST.test(url.slice(0, 80)) ? ` ${NAMED.blockList} ` : ' ')],

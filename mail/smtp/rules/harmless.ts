@@ -9,23 +9,28 @@ const DEMAND = words(
   'send, stop, fix',
 )
 
+/** Words that begin a sentence about help, or a condition: `User unknown if you are not on our network`. */
+export const IF = words(
+  'if you, si vous, si tiene, si cree, se ha domande, se ritiene, se tiver, se acredita, als u, jeśli',
+)
+
 /** Words that begin a sentence about help, links and thanks. */
 export const HELP = `(?:${words('please')}(?! ${DEMAND})|${words(
   'see, visit, contact, for more, for further, for details, for help, for assistance, for information',
-  'for explanation, if you, thank you, thanks, refer to, learn more, go to, more information',
+  'for explanation, thank you, thanks, refer to, learn more, go to, more information',
   'more details, need help, questions, read more, we apologize, we are sorry for, have a nice, reference',
   'bitte, siehe, weitere informationen, weitere hinweise, weitere details, bei fragen, hilfe finden, vielen dank',
   'danke, mehr dazu, mehr informationen, wir bitten um, mit freundlichen',
-  'veuillez, consultez, contactez, voir, pour plus, pour en savoir, pour toute question, si vous, merci',
+  'veuillez, consultez, contactez, voir, pour plus, pour en savoir, pour toute question, merci',
   'plus informations, nous vous prions, cordialement',
-  'por favor, consulte, contacte, visite, vea, para más, para obtener, si tiene, si cree, gracias',
+  'por favor, consulte, contacte, visite, vea, para más, para obtener, gracias',
   'más información, lamentamos',
   'si prega, per favore, per ulteriori, per maggiori, per assistenza, per informazioni, consulti, vedi, visiti',
-  'contatti, se ha domande, se ritiene, grazie, altre informazioni, ci scusiamo',
-  'contate, veja, para mais, se tiver, se acredita, obrigado, mais informações, pedimos desculpa',
-  'raadpleeg, bezoek, controleer, zie, voor meer, voor hulp, als u, bedankt, meer informatie',
+  'contatti, grazie, altre informazioni, ci scusiamo',
+  'contate, veja, para mais, obrigado, mais informações, pedimos desculpa',
+  'raadpleeg, bezoek, controleer, zie, voor meer, voor hulp, bedankt, meer informatie',
   'hartelijk dank, onze excuses',
-  'prosimy, zobacz, więcej informacji, więcej szczegółów, w razie pytań, jeśli, dziękujemy, przepraszamy',
+  'prosimy, zobacz, więcej informacji, więcej szczegółów, w razie pytań, dziękujemy, przepraszamy',
   'пожалуйста, подробнее, для получения',
 )})`
 

@@ -14,17 +14,17 @@ const FRAMES = [
   'unknown or illegal alias, smtp address lookup, recipient verify failed, smtp error from remote mail server after',
   'smtp error from remote server after, to which you wrote, you wrote to, you tried to reach, you are trying to reach',
   'you are trying to contact, you entered, you specified, your message to, your message, message to, mail to, we do not have',
-  'associated with this name, not our customer, in relay recipient table, in relay domain table, do not have, have no',
+  'by that name, associated with this name, not our customer, in relay recipient table, in relay domain table, do not have, have no',
   'ihre nachricht, konnte nicht zugestellt werden, called sent, remote host said, said, response, reporting, rejecting, returned',
   `host ${NAMED.host}`,
 ]
 /** Single words that set no condition. */
 const PARTICLES = [
   'a, an, the, this, that, these, those, there, is, was, are, be, been, has, have, had, does, do, did, here, at, on, in',
-  'by, with, of, to, our, we, it, or, and, any, one, such, so, local, part, virtual, table',
+  'with, our, we, it, and, any, one, such, so, local, part, virtual, table',
   'email, e mail, mail, smtp address, name, sorry, error, id, msg, dd',
   'ex, sent, doesnt, dont, isnt, wasnt, cant, specified, given, indicated, entered, supplied, named, called, known, exists, exist, currently known, longer, us, resolver',
-  'adr, rst, gsmtp, sessionid, recipnotfound, appliance, vpopmail, chkuser, mailhost, for, rcpt, alas, hello, my, i, im, no',
+  'adr, rst, gsmtp, sessionid, recipnotfound, appliance, vpopmail, chkuser, mailhost, for, rcpt, alas, no',
   'der, die, das, dem, den, des, dieser, diese, dieses, diesem, diesen, ein, eine, einen, einem, es, ist, wurde, wird, sind, auf',
   'bei, uns, im, am, mit, hier, zu, für, mit, namen, angegebene*, leider, an, da, vorhanden, solches, solchen, solcher, gibt',
   'le, la, les, un, une, ce, cette, cet, ces, ne, est, nest, sont, destino, destination, destinazione, été, ici, du, de, au, aux, chez, nous, sur, dans',
@@ -34,12 +34,12 @@ const PARTICLES = [
   'o, os, as, um, uma, foi, neste, do, da, no, na, aqui, não, indicado, com, e',
   'het, een, dit, deze, die, dat, niet, op, onze, bij, ons, geen, dergelijke, opgegeven, voor, er, met, naam',
   'ten, ta, to, nie, tym, ma, takiego, takiej, na, w, tego, den här, finns, med, det, denne, og, på, i',
-  'такой, такого, этого, на, в, нет, お探し, の, は, か, ませ, ん, 的, 在, 该, 此, 本, 中, 您, 系统, 系統, 服务器, 伺服器',
+  'такой, такого, этого, на, в, нет, お探し, の, は, か, ませ, ん, 的, 在, 于, 於, 该, 此, 本, 中, 您, 系统, 系統, 服务器, 伺服器',
 ]
 /** Where the user is unknown. A domain or a server without a preposition may be what is unknown. */
 const PLACES = new RegExp(
   `(?<!not )${words(
-    'in, on, at, by, for, to, within, auf, bei, sur, dans, en, su, nel, no, neste, nesse, op, na, w, на',
+    'in, on, at, by, for, to, of, within, auf, bei, sur, dans, en, su, nel, no, neste, nesse, op, na, w, на',
   )} (?:${words(
     'this, our, the, that, my, local, diesem, diesen, unserem, unserer, dieser, ce, cette, notre, este, esta, nuestro, questo',
     'nostro, nosso, deze, dit, onze, ons, tym, этом, нашем',
@@ -50,9 +50,25 @@ const PLACES = new RegExp(
   )}`,
   'g',
 )
+/** What passes, and a refusal with it. */
+export const MAY_PASS = new RegExp(
+  words(
+    'later, wait, temporar*, tempfail, retry*, deferr*, minute, minutes, seconds, hour, hours, in progress, pending, migrat*',
+    'später, vorübergehend, warten, wartung, plus tard, temporair*, patienter, más tarde, temporal*, espere, más adelante',
+    'più tardi, temporane*, attend*, mais tarde, aguarde, tijdelijk*, onderhoud, wacht, później, tymczasow*, chwilow*',
+    'позже, временно, подождите, 稍后, 稍後, 暂时, 暫時, 重试, 後で, 一時的',
+  ),
+)
+/** `Keiner ist unbekannt`: two negations say that somebody is known. */
+const DOUBLE_NEGATION = new RegExp(
+  `${words(...NO_WORDS, 'not, no, isnt, nicht, ne, pas, non, niet, nie, não, inte, ikke, не')} (?:[a-z]{1,12} )?${words(...NO_SUCH_WORDS)}`,
+)
 const KNOWN = phrases(
   ...[...FRAMES, ...NOBODY_WORDS, ...NO_SUCH_WORDS, ...UNKNOWN_WORDS, ...NOUNS, ...NO_WORDS, ...PARTICLES],
-  ...Object.values(NAMED),
+  NAMED.recipient,
+  NAMED.recipientDomain,
+  NAMED.host,
+  NAMED.ip,
 )
 const WHOLE = new Set(KNOWN.filter(({ isOpen }) => !isOpen).map(({ text }) => text))
 /** Phrases with any ending. Letters that are not ASCII may have one without a star. */
@@ -67,14 +83,22 @@ const MOST_WORDS = Math.max(...KNOWN.map(({ text }) => text.split(' ').length))
 /** That of an inflection. A longer one is another word: `Empfängerliste`, `mailboxdatabase`. */
 const MOST_ENDING = 3
 
+/** Behind these is no name: `no such user in members`, whoever is called members. */
+const BEFORE_A_PLACE = new Set(
+  'in on at of to by from within among per im auf bei von dans sur de en su nel di na op van w z на от'.split(' '),
+)
+
 /** The words of the clause that are not known, but ids. A set is looked up, because a pattern takes long to compile. */
 export function leftWords({ text, ids }: { text: string; ids: ReadonlySet<string> }): string[] {
   const tokens = text.replace(PLACES, ' ').match(/[\p{L}\p{N}%]+/gu) ?? []
-  const left: string[] = []
+  const left = DOUBLE_NEGATION.exec(text)?.slice(0) ?? []
+  let isPlace = false
   for (let at = 0; at < tokens.length; ) {
     const length = knownLength(tokens, at)
     const word = tokens[at]!
-    if (length === 0 && /\p{L}/u.test(word) && !ids.has(word) && !isGlued(word)) left.push(word)
+    const isName = ids.has(word) && (!isPlace || /\d/.test(word))
+    if (length === 0 && /\p{L}/u.test(word) && !isName && !isGlued(word)) left.push(word)
+    isPlace ||= length <= 1 && BEFORE_A_PLACE.has(word)
     at += Math.max(1, length)
   }
   return left
@@ -98,5 +122,5 @@ function isEnding(phrase: string, stem: string): boolean {
 function isGlued(word: string): boolean {
   if (/[a-z]/.test(word)) return false
   const rest = OPEN.reduce((rest, known) => rest.replaceAll(known, ' '), word).trim()
-  return rest.split(' ').every((each) => each.length < 2)
+  return rest === ''
 }

@@ -65,9 +65,9 @@ const NO = words(...NO_WORDS)
 export const NOBODY_WORDS = [
   'no account by that name, no user by that name, no user with that name, no mailbox here by that name, no mailbox by that name, no one here by that name, no one by that name',
   'no user here, no mailbox here, no account here, not our user, not our customer, not one of our customers',
-  'no such person, no such local*, no such mail*, no such email, no such alias, no such addr*',
+  'no such person, no such local part, no such mail, no such email, no such alias, no such addr*',
   'unknown email, unknown rcpt, unknown mail, not a valid user, not a known user, not a user here',
-  'doesnt live here, unknown local*, unknown or illegal, no mailbox found, no mailbox, no mail box',
+  'doesnt live here, unknown local part, unknown or illegal, no mailbox found, no mailbox, no mail box',
   'no one with that, empfänger unbekannt',
 ]
 const NOBODY_HERE = words(...NOBODY_WORDS)
@@ -89,7 +89,7 @@ const EMAIL = `${words('this, that, the, such, diese, cet, este, questa, esse, d
 /** There is no such user. Whether this is said without doubt, the other words of the clause decide. */
 export const USER_UNKNOWN = `(?:${[
   `(?:${MAILBOX}|${EMAIL})(?: ${UNKNOWN}|${OF_THE_MAILBOX}${UNKNOWN}(?![a-z]{0,14} ${FAULT}))`,
-  `(?:(?<!${FAULT} )${NO_SUCH}${NOT_OURS}${ADJECTIVES}|${NO} (?:[a-z]{1,12} )?)${MAILBOX}`,
+  `(?:(?<!${FAULT} )${NO_SUCH}${NOT_OURS}${ADJECTIVES}|${NO} (?:[a-z]{1,12} )?)${MAILBOX}(?! ${FAULT})`,
   NOBODY_HERE,
   near(words('doesnt have a, does not have a, doesnt have an'), words('account'), 30),
   words(`${NAMED.address} not found`),

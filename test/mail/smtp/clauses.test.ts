@@ -54,7 +54,7 @@ test('an address of ours at the domain of the recipient is ours', () => {
 test.each([
   ['用户不存在', []],
   ['用户审查不存在', ['用户审查不存在']],
-  ['user of quorble unknown', ['quorble']],
+  ['user of quorble unknown', ['of', 'quorble']],
 ])('the words of "%s" that no table has are %j', (reply, left) => {
   expect(clauses(reply).flatMap(leftWords)).toEqual(left)
 })

@@ -188,7 +188,7 @@ function gibberish(): Law {
 
 /** Words that no table has, for each script. */
 const STRANGE_WORDS: readonly [script: RegExp, words: readonly string[]][] = [
-  [/\p{Script=Latin}/u, ['liste', 'gruppe', 'katalog', 'quorble', 'richtlinie']],
+  [/\p{Script=Latin}/u, ['liste', 'gruppe', 'katalog', 'quorble', 'if you are outside']],
   [/\p{Script=Cyrillic}/u, ['группа', 'список', 'правило', 'нюкабрь']],
   [/\p{Script=Han}/u, ['授权', '审查', '霸嚏', '分组']],
   [/\p{Script=Hiragana}|\p{Script=Katakana}/u, ['ブロプル', 'グループ', 'リスト']],
@@ -197,14 +197,18 @@ const STRANGE_WORDS: readonly [script: RegExp, words: readonly string[]][] = [
 const WORD_END =
   /(?<=(?<![^\s(（])\p{L}+)(?=[.,;:!?]?(?:\s|$)|[。！？])|(?<=[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}])/gu
 
-/** The word may be what is unknown, or a condition. */
-function strangeWords(): Law {
-  const places = LABELLED.filter((labelled) => alone(labelled).kind === 'unknown').flatMap((labelled) => {
+/** Each end of a word in each reply of kind unknown. */
+function unknownPlaces() {
+  return LABELLED.filter((labelled) => alone(labelled).kind === 'unknown').flatMap((labelled) => {
     // What Postfix adds is cut, whatever the command is.
     const words = labelled.reply.text.replace(/\(in reply to .*?\)/g, (added) => '-'.repeat(added.length))
     return [...words.matchAll(WORD_END)].map(({ index }) => ({ labelled, at: index }))
   })
-  const cases = product(places, [0, 1, 2, 3, 4], ['', ' '])
+}
+
+/** The word may be what is unknown, or a condition. */
+function strangeWords(): Law {
+  const cases = product(unknownPlaces(), [0, 1, 2, 3, 4], ['', ' '])
   return {
     name: 'a word that no table has, beside a known word or written onto it, leaves open whether the user exists',
     cases: cases.size,
@@ -222,18 +226,93 @@ function strangeWords(): Law {
   }
 }
 
+/** Our names, and the address of somebody else. */
+function otherNames(): Law {
+  const names = [' <bob@third.example>', ' mail.sender.example', ' b.01@rp.sender.example', ' 192.0.2.25', ' <b.01>']
+  const cases = product(unknownPlaces(), names, [0])
+  return {
+    name: 'a name of ours or another address, beside the words that decide, leaves open whether the user exists',
+    cases: cases.size,
+    check(index) {
+      const [{ labelled, at }, name] = cases.at(index)
+      const { text } = labelled.reply
+      const changed = text.slice(0, at) + name + text.slice(at)
+      const got = withText(labelled, changed)
+      const decided = decidingSentence({ ...labelled, reply: { ...labelled.reply, text: changed }, names: NAMES })
+      if (got.kind !== 'unknown' || !decided?.includes(name.trim())) return undefined
+      return `${line(labelled, changed)}\n  is ${shown(got)}, decided by ${decided}`
+    },
+  }
+}
+
+/** What else a reply may speak of: words of every row that is about no mailbox, and of a time that passes. */
+function doubts(): Law {
+  const unknown = LABELLED.filter((labelled) => alone(labelled).kind === 'unknown')
+  const cases = product(unknown, [...PHRASES, ...PASSING], [0, 1, 2])
+  return {
+    name: 'what another row reads in any sentence, and a word of time, leaves open whether the user exists',
+    cases: cases.size,
+    check(index) {
+      const [labelled, phrase, which] = cases.at(index)
+      const { kind, decidedBy } = phraseAlone(labelled, phrase)
+      const isOther = kind === 'none' && decidedBy === 'words'
+      const text = PLACES[which]!(labelled.reply.text, phrase)
+      if (text === undefined || !(isOther || PASSING.includes(phrase))) return undefined
+      const got = withText(labelled, text)
+      return got.kind === 'unknown' ? `${line(labelled, text)}\n  is ${shown(got)}` : undefined
+    },
+  }
+}
+const PASSING = [
+  'Please try later',
+  'Bitte warten',
+  'Temporary',
+  'Veuillez patienter',
+  'retry=300',
+  'Por favor, espere',
+]
+
+/** Codes and statuses of the protocol, of the sender, of the system, of the route, of security, and of a while. */
+function otherNumbers(): Law {
+  const unknown = LABELLED.filter((labelled) => alone(labelled).kind === 'unknown' && labelled.reply.text !== '')
+  const cases = product(unknown, [500, 501, 503, 504, 521, 535, 541, 555, 571], STATUSES_OF_OTHERS)
+  return {
+    name: 'a code or a status of another subject, before the words or among them, leaves open whether the user exists',
+    cases: cases.size,
+    check(index) {
+      const [labelled, code, status] = cases.at(index)
+      const { reply } = labelled
+      const changed = [
+        { ...reply, code },
+        { ...reply, enhanced: status },
+        { ...reply, text: `${reply.text} (${status})` },
+      ]
+      for (const each of changed) {
+        const got = read({ ...labelled, reply: each })
+        if (got.kind === 'unknown') return `${each.code} ${each.enhanced} ${each.text}\n  is ${shown(got)}`
+      }
+      return undefined
+    },
+  }
+}
+const STATUSES_OF_OTHERS = ['4.1.1', '4.2.0', '4.7.1', '5.1.7', '5.1.8', '5.4.4', '5.5.1', '5.6.0', '5.7.0', '5.7.1']
+
 /** Where a user is not found may be a list of those who may write, or of something else than mailboxes. */
 function conditions(): Law {
   const cases = product(REFUSED_USERS, PREPOSITIONS, CONDITIONS)
   const [rcpt] = LABELLED.filter(({ phase, reply }) => phase === 'rcpt' && reply.enhanced === '5.1.1')
   return {
-    name: 'a user who is not found in something that no rule knows is not unknown without doubt',
+    name: 'a user who is not found in something is not unknown without doubt, even if the recipient is called like it',
     cases: cases.size,
     check(index) {
       const [refused, preposition, thing] = cases.at(index)
       const text = `${refused} ${preposition} ${thing}`
-      const got = withText(rcpt!, text)
-      return got.kind === 'unknown' ? `${line(rcpt!, text)}\n  is ${shown(got)}` : undefined
+      const named = { ...NAMES, recipient: `${thing.split(' ').at(-1)}@example.net` }
+      for (const names of [NAMES, named]) {
+        const got = read({ ...rcpt!, reply: { ...rcpt!.reply, text }, names })
+        if (got.kind === 'unknown') return `${line(rcpt!, text)} of ${names.recipient}\n  is ${shown(got)}`
+      }
+      return undefined
     },
   }
 }
@@ -266,6 +345,9 @@ export const LAWS: readonly Law[] = [
   frames(),
   gibberish(),
   strangeWords(),
+  otherNames(),
+  doubts(),
+  otherNumbers(),
   conditions(),
   joined(),
 ]
