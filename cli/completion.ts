@@ -54,12 +54,10 @@ function stepsOf(command: CommandUnknownOpts, path = ''): CompletedCommand[] {
       ...command.registeredArguments.flatMap(({ argChoices = [], description }) =>
         argChoices.map((text) => ({ text, description })),
       ),
-      ...options.map(({ long: text = '', description, required, optional, argChoices: values }) => ({
-        text,
-        description,
-        takesValue: required || optional,
-        values,
-      })),
+      ...options.map(({ flags, long: text, description, required, optional, argChoices: values }) => {
+        if (text === undefined) throw new Error(`the option ${flags} has no long name`)
+        return { text, description, takesValue: required || optional, values }
+      }),
     ],
   }
   return [step, ...subcommands.flatMap((subcommand) => stepsOf(subcommand, `${path} ${subcommand.name()}`))]

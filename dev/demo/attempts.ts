@@ -39,7 +39,7 @@ export function attemptsAt(random: Random, bornAtMs: number, nowMs: number): Att
       break
     }
     const excerpt = 'The order system is being upgraded.'
-    const nextDelayMs = RETRY_SCHEDULE[i + 1]?.delayMs ?? 0
+    const nextDelayMs = RETRY_SCHEDULE[i + 1]!.delayMs
     const result = { outcome: 'not_200', status_code: 503, phases, excerpt }
     attempts.push({ number, startedAtMs, durationMs, nextDelayMs, result })
     startedAtMs += durationMs + nextDelayMs

@@ -128,7 +128,7 @@ export function planWeek(random: Random, nowMs: number): PlannedEmail[] {
   for (let hour = Math.ceil((nowMs - WEEK_MS) / HOUR_MS) * HOUR_MS; hour < nowMs; hour += HOUR_MS) {
     const day = new Date(hour)
     const weekend = [0, 6].includes(day.getUTCDay()) ? 0.6 : 1
-    const count = Math.round((HOURLY[day.getUTCHours()] ?? 0) * weekend * (0.85 + random.share() * 0.3))
+    const count = Math.round(HOURLY[day.getUTCHours()]! * weekend * (0.85 + random.share() * 0.3))
     const times = Array.from({ length: count }, () => hour + random.whole(0, HOUR_MS - 1)).sort((a, b) => a - b)
     for (const atMs of times) {
       const email = planEmail(random, atMs, nowMs)

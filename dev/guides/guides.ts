@@ -22,7 +22,8 @@ export function readGuides(): Guide[] {
   ]).toSorted()
   return files.map((file) => {
     const text = readFileSync(file, 'utf8')
-    const [, title = file] = text.match(/^# (.*)$/m) ?? []
+    const [, title] = text.match(/^# (.*)$/m) ?? []
+    if (title === undefined) throw new Error(`${file} has no title`)
     return { file, path: pathOf(file), title: title.replaceAll('`', ''), text }
   })
 }

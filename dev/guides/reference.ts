@@ -29,7 +29,7 @@ interface ParameterObject {
 }
 
 interface Content {
-  content?: Record<string, { schema?: DescribedSchema; example?: unknown }>
+  content: Record<string, { schema: DescribedSchema; example?: unknown }>
 }
 
 interface Operation {
@@ -52,14 +52,15 @@ const SCHEMAS = 'schemas'
 
 /** The guides of the reference: its first page, one for each tag, and the schemas. */
 export function referenceGuides(document: Document): Guide[] {
-  const tags = document.tags as { name: string; description: string }[]
-  const calls = Map.groupBy(callsOf(document), ({ operation }) => operation.tags[0])
-  const pages = tags.map(({ name, description }) => {
-    const texts = (calls.get(name) ?? []).map((call) => callText(call, document))
+  const byTag = Map.groupBy(callsOf(document), ({ operation }) => operation.tags[0])
+  const described = document.tags as { name: string; description: string }[]
+  const tags = described.map((tag) => ({ ...tag, calls: byTag.get(tag.name)! }))
+  const pages = tags.map(({ name, description, calls }) => {
+    const texts = calls.map((call) => callText(call, document))
     return guide(name.toLowerCase(), name, [description, ...texts])
   })
-  const list = tags.map(({ name }) => {
-    const rows = (calls.get(name) ?? []).map(({ request, operation: { summary } }) => [
+  const list = tags.map(({ name, calls }) => {
+    const rows = calls.map(({ request, operation: { summary } }) => [
       request ? code(request) : 'a webhook',
       `[${summary}](${name.toLowerCase()}.md#${anchorOf(summary)})`,
     ])
@@ -98,8 +99,8 @@ function callsOf({ paths, webhooks }: Document): DescribedCall[] {
 function callText({ request, operation }: DescribedCall, document: Document): string {
   const { summary, description, parameters = [], requestBody, responses } = operation
   const known = document.components.parameters as unknown as Record<string, ParameterObject>
-  const given = parameters.map((parameter) => (parameter.$ref && known[nameOf(parameter.$ref)]) || parameter)
-  const [, success] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? []
+  const given = parameters.map((parameter) => (parameter.$ref ? known[nameOf(parameter.$ref)]! : parameter))
+  const [, success] = Object.entries(responses).find(([status]) => status.startsWith('2'))!
   const errors = Object.entries(responses).filter(([status]) => !status.startsWith('2'))
   return [
     `## ${summary}`,
@@ -112,7 +113,7 @@ function callText({ request, operation }: DescribedCall, document: Document): st
       )}`,
     requestBody && `**Body**\n\n${bodyText(requestBody, document)}`,
     ...samplesOf(operation),
-    request && success && `**Response**\n\n${bodyText(success, document)}`,
+    request && `**Response**\n\n${bodyText(success, document)}`,
     request &&
       errors.length > 0 &&
       table(
@@ -132,10 +133,9 @@ const parameterRow = ({ name, in: place, required, description, schema }: Parame
 ]
 
 /** The fields of a body, and its example. */
-function bodyText({ content = {} }: Content, document: Document): string {
-  const [[type, { schema, example }] = ['', {}] as const] = Object.entries(content)
-  if (!schema) return type ? code(type) : 'No body.'
-  const named = (schema.$ref && schemasOf(document)[nameOf(schema.$ref)]) || schema
+function bodyText({ content }: Content, document: Document): string {
+  const { schema, example } = Object.values(content)[0]!
+  const named = schema.$ref ? schemasOf(document)[nameOf(schema.$ref)]! : schema
   const text = named.properties ? fieldTable(named, document) : typeInWords(schema, document)
   return example === undefined ? text : `${text}\n\n${fence('json', asText(example))}`
 }
@@ -171,7 +171,7 @@ function typeInWords(schema: DescribedSchema, document: Document): string {
   const { $ref, type, items, oneOf, additionalProperties, format, const: only, minimum, maximum } = schema
   if ($ref) {
     const name = nameOf($ref)
-    const { oneOf } = schemasOf(document)[name] ?? {}
+    const { oneOf } = schemasOf(document)[name]!
     return oneOf ? typeInWords({ oneOf }, document) : `[${name}](${SCHEMAS}.md#${anchorOf(name)})`
   }
   if (only !== undefined) return code(JSON.stringify(only))

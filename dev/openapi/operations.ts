@@ -32,7 +32,7 @@ export function operationOf(binding: Binding, schemas: Schemas, comments: Commen
   const comment = comments.get(`${method.parent.typeName}.${method.name}`)
   const example = EXAMPLES[name]
   if (!comment || !example) throw new Error(`${name} needs a comment and an example`)
-  const [summary, description] = split(comment)
+  const [summary, description] = summaryAndRest(comment)
   return {
     operationId: OPERATION_IDS[name] ?? method.localName,
     tags: [tagOf(binding)],
@@ -66,7 +66,7 @@ export function tagOf({ method }: Binding): string {
 }
 
 /** The first sentence, without its dot, and the rest. */
-function split(comment: string): [string, string] {
+export function summaryAndRest(comment: string): [string, string] {
   const end = /\.(\s|$)/.exec(comment)?.index ?? comment.length
   return [comment.slice(0, end), comment.slice(end + 1).trim()]
 }

@@ -99,7 +99,9 @@ export class Schemas {
   #value(desc: DescField, side: Side): Schema {
     if (desc.enum) return this.#enumeration(desc.enum, side)
     if (desc.message) return desc.message.typeName === TIMESTAMP ? time(side) : this.message(desc.message, side)
-    return { ...(desc.scalar && SCALARS[desc.scalar]) }
+    const scalar = desc.scalar && SCALARS[desc.scalar]
+    if (!scalar) throw new Error(`no schema for ${desc}`)
+    return scalar
   }
 }
 

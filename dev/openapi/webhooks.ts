@@ -7,7 +7,7 @@ import {
 import type { EventKind } from '../../server/db/event-kinds.ts'
 import type { Comments } from './comments.ts'
 import { EVENT, EVENT_ID } from './examples.ts'
-import { json } from './operations.ts'
+import { json, summaryAndRest } from './operations.ts'
 import type { Schemas } from './schemas.ts'
 
 const TIMESTAMP = 1_769_860_800
@@ -32,13 +32,13 @@ export function callbacksOf(schemas: Schemas, comments: Comments): Record<string
 /** `verb`: the first word of the operation ids, which must be unique in the document. */
 function postedTo(verb: string, schemas: Schemas, comments: Comments): Record<string, object> {
   const posted = (name: string, desc: DescMessage, example: object) => {
-    const [summary = '', ...more] = (comments.get(desc.typeName) ?? '').split(/(?<=\.)\s/)
+    const [summary, description] = summaryAndRest(comments.get(desc.typeName)!)
     return {
       post: {
         operationId: `${verb}${name}`,
         tags: [PAYLOADS_TAG.name],
-        summary: summary.replace(/\.$/, ''),
-        description: more.join(' ') || undefined,
+        summary,
+        description: description || undefined,
         security: [],
         parameters: HEADERS,
         requestBody: json(schemas.message(desc, 'response'), example, true),
