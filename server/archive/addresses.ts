@@ -92,17 +92,16 @@ async function rewrite(parts: SearchParts, { day, place, rows }: ArchivedMention
   const { store, duckdb, folder } = parts
   const table = place.table as ArchivedTable
   const [changes, file] = [join(folder, 'changes.json'), join(folder, 'erased.parquet')]
-  const columns = Object.keys(place.columns).filter((column) => rows.some(({ row }) => column in row))
+  const columns = Object.entries(place.columns).filter(([column]) => rows.some(({ row }) => column in row))
   const lines = rows.map(({ number, row }) => {
     const erased = erasedFields(place, row, wanted)
-    const texts = Object.entries(place.columns).flatMap(([column, kind]) =>
-      column in row ? [[column, storedText(kind, erased[column])]] : [],
-    )
+    const texts = columns.map(([column, kind]) => [column, storedText(kind, erased[column])])
     return JSON.stringify({ number, ...Object.fromEntries(texts) })
   })
   try {
     await writeFile(changes, lines.join('\n'))
-    await store.read(fileOfTable(day, table), (from) => writeChanged(duckdb, { from, changes, columns, file }))
+    const names = columns.map(([column]) => column)
+    await store.read(fileOfTable(day, table), (from) => writeChanged(duckdb, { from, changes, columns: names, file }))
     const facts = { ...(await digestOf(duckdb, parquetRows(file))), ...(await factsOf(file)) }
     const manifest = await readManifest(store, day)
     await putManifest(parts, { ...manifest, tables: { ...manifest.tables, [table]: facts } })

@@ -17,13 +17,6 @@ export type DomainAnswer =
   /** SERVFAIL, REFUSED or silence, which prove nothing about the record. */
   | { kind: 'unanswered'; cause: string }
 
-/** The current DNS of one domain, for one check of it. */
-export interface DomainDns {
-  find(name: string, type: RecordType): Promise<DomainAnswer>
-  /** The zone that contains the domain, when its servers are known. */
-  zone(): Promise<string | undefined>
-}
-
 export interface DnsParts {
   /** `ip` or `ip:port` of resolvers, as in DNS_SERVERS; the system's resolvers when absent. */
   servers?: readonly string[]
@@ -86,8 +79,8 @@ export function createDns({ servers, mayDial, port = 53, queryMs = QUERY_MS, tot
     return dialable.slice(0, MAX_SERVERS).map((address) => ({ address, port }))
   }
 
-  return (domain: string, signal?: AbortSignal): DomainDns =>
-    new DomainQueries(domain, { resolvers, serversNamed, queryMs, endMs: performance.now() + totalMs, signal })
+  return (domain: string, signal?: AbortSignal) =>
+    new DomainDns(domain, { resolvers, serversNamed, queryMs, endMs: performance.now() + totalMs, signal })
 }
 
 interface CheckParts {
@@ -99,8 +92,11 @@ interface CheckParts {
   signal?: AbortSignal
 }
 
-/** Makes each query once in a check, and none to an authoritative server that was silent. */
-class DomainQueries implements DomainDns {
+/**
+ * The current DNS of one domain, for one check of it: each query is made once, and none to an authoritative server that
+ * was silent.
+ */
+export class DomainDns {
   readonly #domain: string
   readonly #parts: CheckParts
   readonly #silent = new Set<DnsServer>()
@@ -179,6 +175,7 @@ class DomainQueries implements DomainDns {
     }
   }
 
+  /** The zone that contains the domain, when its servers are known. */
   async zone(): Promise<string | undefined> {
     return (await this.#authority)?.zone
   }

@@ -31,9 +31,8 @@ subscribe('http2.server.stream.created', (message) => {
 
 /** Serves HTTP/2 on the connections that it receives. */
 export class Http2 {
-  /** Open sessions and their connections. */
-  readonly open = new Map<Http2Session, Socket>()
-  readonly #streamsOf = new Map<Http2Session, ReadonlySet<ServerHttp2Stream>>()
+  /** Open sessions, their connections and their open streams. */
+  readonly open = new Map<Http2Session, { socket: Socket; streams: ReadonlySet<ServerHttp2Stream> }>()
   readonly #server = createServer({
     settings: { maxConcurrentStreams: 100, maxHeaderListSize: MAX_PARSED_HEADER_BYTES },
     maxHeaderListPairs: MAX_HEADER_PAIRS,
@@ -61,8 +60,7 @@ export class Http2 {
 
   #watch(session: Http2Session, socket: Socket): void {
     const streams = new Set<ServerHttp2Stream>()
-    this.open.set(session, socket)
-    this.#streamsOf.set(session, streams)
+    this.open.set(session, { socket, streams })
     const watchPieces = createPieceLimit(() => calm(session, socket, streams))
     onNewStream.set(session, (stream) => {
       watchPieces(stream)
@@ -74,19 +72,16 @@ export class Http2 {
       session.close()
       this.closeUnlessRead(session, GOAWAY_MS)
     })
-    session.once('close', () => {
-      this.open.delete(session)
-      this.#streamsOf.delete(session)
-    })
+    session.once('close', () => this.open.delete(session))
     if (this.#isClosing) leave(session, streams)
   }
 
   /** Closes a session's connection when a PING gets no answer in time: its caller reads nothing. */
   closeUnlessRead(session: Http2Session, withinMs: number): void {
-    const socket = this.open.get(session)
-    if (!socket || session.destroyed) return
+    const open = this.open.get(session)
+    if (!open || session.destroyed) return
     // A destroyed session waits until its output is read, which may be never.
-    const timer = setTimeout(() => socket.destroy(), withinMs).unref()
+    const timer = setTimeout(() => open.socket.destroy(), withinMs).unref()
     session.ping((error) => error ?? clearTimeout(timer))
   }
 
@@ -96,7 +91,7 @@ export class Http2 {
    */
   close(): void {
     this.#isClosing = true
-    for (const [session, streams] of this.#streamsOf) leave(session, streams)
+    for (const [session, { streams }] of this.open) leave(session, streams)
   }
 }
 

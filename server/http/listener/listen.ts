@@ -70,7 +70,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
     url: urlOf(server, options),
     port: (server.address() as AddressInfo).port,
     connections: () => connections.limit.open.size,
-    close: ({ timeoutMs }) => drain(app, server, connections, timeoutMs),
+    close: ({ timeoutMs }) => connections.drain(server, timeoutMs),
     showCertificate(pair) {
       const secure = server as tls.Server
       secure.setSecureContext(pair)
@@ -80,12 +80,12 @@ export async function listen(app: App, options: ListenOptions): Promise<Listener
 
 /** The connections of a listener, and the requests that have come on them. */
 class HttpConnections {
-  isClosing = false
-  accepted = 0
-  requests = 0
   readonly limit: ConnectionLimit
-  readonly http2: Http2
+  #isClosing = false
+  #accepted = 0
+  #requests = 0
   readonly #http1: Server
+  readonly #http2: Http2
   readonly #app: App
   readonly #options: ListenOptions
   readonly #stopChecks: () => void
@@ -95,7 +95,7 @@ class HttpConnections {
     http1: (socket: Socket) => this.#http1.emit('connection', socket),
     http2: (socket: Socket) => {
       this.#open.delete(socket)
-      this.http2.take(socket)
+      this.#http2.take(socket)
     },
   }
 
@@ -107,12 +107,12 @@ class HttpConnections {
     this.#options = options
     this.limit = createConnectionLimit({ max, maxPerAddress, proxies: trustProxy })
     this.#http1 = createHttp1(handle, app.inFlight, headersTimeoutMs)
-    this.http2 = new Http2(handle)
-    this.#stopChecks = abortStalledResponses(app.inFlight, this.http2, stalledResponseMs)
+    this.#http2 = new Http2(handle)
+    this.#stopChecks = abortStalledResponses(app.inFlight, this.#http2, stalledResponseMs)
   }
 
   accept(socket: Socket): void {
-    this.accepted++
+    this.#accepted++
     this.limit.admit(socket)
   }
 
@@ -125,17 +125,48 @@ class HttpConnections {
   }
 
   #handle(request: RawRequest, response: RawResponse): void {
-    this.requests++
+    this.#requests++
     const isComplete = () => request.complete
     const session = 'stream' in request ? request.stream.session : undefined
-    const socket = 'stream' in request ? session && this.http2.open.get(session) : request.socket
+    const socket = 'stream' in request ? session && this.#http2.open.get(session)?.socket : request.socket
     if (socket) this.limit.note(socket, { isComplete, onEnd: (listener) => void response.once('close', listener) })
     if (this.#options.tls) response.setHeader('strict-transport-security', HSTS)
-    if (this.isClosing && request.httpVersionMajor === 1) response.setHeader('connection', 'close')
+    if (this.#isClosing && request.httpVersionMajor === 1) response.setHeader('connection', 'close')
     this.#app.handle(request, response)
   }
 
-  closeIdle(): void {
+  /**
+   * 1. Readiness fails, if the caller has not seen to that before. The server closes when no connection waits to be
+   *    accepted: the kernel would reset it.
+   * 2. HTTP/1.1 responses carry `Connection: close`, and HTTP/2 connections get GOAWAY. Keep-alive connections are
+   *    served until their callers send no more requests.
+   * 3. The app drains: it refuses further requests. Idle connections are closed until no call is in flight.
+   * 4. What is still open at the deadline is destroyed.
+   */
+  async drain(server: net.Server, timeoutMs: number): Promise<void> {
+    const deadlineMs = performance.now() + timeoutMs
+    this.#app.leave()
+    // Node accepts one connection in each turn of the event loop.
+    await idleTurn(deadlineMs, () => this.#accepted)
+    this.#isClosing = true
+    const closed = new Promise((resolve) => server.close(resolve))
+    for (const { raw, response } of this.#app.inFlight) {
+      if (raw.httpVersionMajor === 1 && !response.headersSent) response.setHeader('connection', 'close')
+    }
+    this.#http2.close()
+    await quiet(Math.min(deadlineMs, performance.now() + KEEP_ALIVE_SERVED_MS), () => this.#requests)
+    this.#app.drain()
+    while (performance.now() < deadlineMs) {
+      this.#closeIdle()
+      // An HTTP/2 session closes when its last response is written out.
+      if (this.#app.inFlight.size + this.#http2.open.size === 0) break
+      await sleepAndRead(20)
+    }
+    this.destroyAll()
+    await closed
+  }
+
+  #closeIdle(): void {
     const busy = new Set<unknown>(Array.from(this.#app.inFlight, ({ raw }) => raw.socket))
     for (const socket of this.#open) if (!busy.has(socket)) socket.destroySoon()
   }
@@ -145,37 +176,6 @@ class HttpConnections {
     for (const socket of this.limit.open) socket.destroy()
     this.#http1.close()
   }
-}
-
-/**
- * 1. Readiness fails, if the caller has not seen to that before. The server closes when no connection waits to be
- *    accepted: the kernel would reset it.
- * 2. HTTP/1.1 responses carry `Connection: close`, and HTTP/2 connections get GOAWAY. Keep-alive connections are served
- *    until their callers send no more requests.
- * 3. The app drains: it refuses further requests. Idle connections are closed until no call is in flight.
- * 4. What is still open at the deadline is destroyed.
- */
-async function drain(app: App, server: net.Server, connections: HttpConnections, timeoutMs: number): Promise<void> {
-  const deadlineMs = performance.now() + timeoutMs
-  app.leave()
-  // Node accepts one connection in each turn of the event loop.
-  await idleTurn(deadlineMs, () => connections.accepted)
-  connections.isClosing = true
-  const closed = new Promise((resolve) => server.close(resolve))
-  for (const { raw, response } of app.inFlight) {
-    if (raw.httpVersionMajor === 1 && !response.headersSent) response.setHeader('connection', 'close')
-  }
-  connections.http2.close()
-  await quiet(Math.min(deadlineMs, performance.now() + KEEP_ALIVE_SERVED_MS), () => connections.requests)
-  app.drain()
-  while (performance.now() < deadlineMs) {
-    connections.closeIdle()
-    // An HTTP/2 session closes when its last response is written out.
-    if (app.inFlight.size + connections.http2.open.size === 0) break
-    await sleepAndRead(20)
-  }
-  connections.destroyAll()
-  await closed
 }
 
 /** Resolves when no request has arrived for `QUIET_MS`, or the time is up. */
