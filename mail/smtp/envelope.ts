@@ -3,7 +3,7 @@ import type { Verdict } from './attempt.ts'
 import type { WireContent } from './content.ts'
 import type { Deadlines } from './engine-limits.ts'
 import { type Failure, failureOf } from './failure.ts'
-import type { RawReply } from './reply.ts'
+import { isCompletion, type RawReply } from './reply.ts'
 import type { Session } from './session.ts'
 import type { Stopwatch } from './stopwatch.ts'
 import { judgeRefusal, namesIn, verdictOf } from './verdicts.ts'
@@ -197,11 +197,7 @@ export function acceptedOf(verdicts: EnvelopeResult['verdicts']): number[] {
   return [...verdicts.keys()].filter((i) => verdicts[i] === undefined)
 }
 
-// The classes of replies (RFC 5321 4.2.1).
-
-function isCompletion(reply: RawReply | BrokenWire): reply is RawReply {
-  return reply.kind === 'reply' && reply.code < 300
-}
+// The other classes of replies (RFC 5321 4.2.1).
 
 function isIntermediate(reply: RawReply | BrokenWire): reply is RawReply {
   return reply.kind === 'reply' && reply.code >= 300 && reply.code < 400

@@ -83,8 +83,8 @@ async function permittedSite(
   const exchanges = found.nextHop ? found.exchanges : found.exchanges.filter((each) => isPermitted(each.name))
   if (exchanges.length === 0) return { kind: 'no_permitted_mx', detail: withoutPermission }
   const withoutAddress = `no mail exchanger that the MTA-STS policy of ${name} permits has an address`
-  const judged = { ...found, exchanges, withoutAddress, policy: { permits: isPermitted, withoutPermission } }
-  const lookup = await siteOf(options, judged, request)
+  const permitted = { ...found, exchanges, withoutAddress, policy: { permits: isPermitted, withoutPermission } }
+  const lookup = await siteOf(options, permitted, request)
   return lookup.kind === 'site' ? { kind: 'site', site: demandTls(lookup.site, 'MTA-STS') } : lookup
 }
 

@@ -85,8 +85,8 @@ function textOf(line: Buffer): string {
   return line.toString(isUtf8(line) ? 'utf8' : 'latin1')
 }
 
-export function isPositive({ code }: RawReply): boolean {
-  return code < 300
+export function isCompletion(reply: RawReply | { kind: 'broken' }): reply is RawReply {
+  return reply.kind === 'reply' && reply.code < 300
 }
 
 const ENHANCED = /^#?([245])\.(\d{1,3})\.(\d{1,3})(?=[\s:]|$)[\s:]*/

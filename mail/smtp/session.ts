@@ -3,7 +3,7 @@ import { dialHost } from './dial-host.ts'
 import type { EngineLimits, SiteLimits } from './engine-limits.ts'
 import { type Failure, failureOf } from './failure.ts'
 import type { HostMemory } from './host-memory.ts'
-import { isPositive, type RawReply, wordsOf } from './reply.ts'
+import { isCompletion, type RawReply, wordsOf } from './reply.ts'
 import type { Stopwatch } from './stopwatch.ts'
 import { type createTlsContexts, type TlsRule, tlsRuleOf, upgradeToTls } from './tls.ts'
 import { Wire } from './wire.ts'
@@ -167,7 +167,7 @@ async function command(
   if (signal?.aborted) wire.abandon()
   const reply = await wire.nextReply(Math.min(untilMs, performance.now() + commandMs))
   signal?.removeEventListener('abort', wire.abandon)
-  return reply.kind === 'reply' && isPositive(reply) ? reply : failureOf(phase, reply)
+  return isCompletion(reply) ? reply : failureOf(phase, reply)
 }
 
 async function hello(
