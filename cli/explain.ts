@@ -12,7 +12,7 @@ import { kindAgainst, mailboxOf } from '../server/inbound/member.ts'
 import { type Report, readReport } from '../server/inbound/report.ts'
 import { CliError, command, type Output, type Print } from './command.ts'
 
-export const PHASES = ['greeting', 'ehlo', 'mail', 'rcpt', 'data', 'dot', 'late'] as const
+export const PHASES = ['greeting', 'ehlo', 'starttls', 'mail', 'rcpt', 'data', 'dot', 'late'] as const
 const REPLY = /^([2-5]\d\d)(?:[ -](.*))?$/s
 
 export const explainCommand = (print: Print) =>

@@ -29,6 +29,7 @@ test.each([
     ['--phase', 'greeting'],
     'about sender (refused before any recipient)\ndecided by: its code',
   ],
+  ['454 4.7.0 TLS not available', ['--phase', 'starttls'], 'read as: about sender (TLS refused)'],
   ['550 User unknown', ['--phase', 'mail'], 'suppresses the address: never'],
   ['250 2.0.0 Ok', ['--phase', 'dot'], 'delivered'],
 ])('explain says how "%s" %j is read', async (reply, options, text) => {

@@ -170,7 +170,7 @@ test('the reasons are the same everywhere', () => {
 })
 
 /** Phases that end without a reply. The command also has `late`, the reply in a late bounce. */
-const WITHOUT_REPLY = ['dns', 'connect', 'starttls']
+const WITHOUT_REPLY = ['dns', 'connect']
 
 const isPhase = (name: string) => name !== 'own'
 
