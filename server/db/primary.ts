@@ -28,8 +28,8 @@ const OTHERS_MS = 300
 const ASK_AGAIN_MS = 250
 const SUSPECT_EVERY_MS = 1_000
 
-/** Where the driver would connect. */
-type DriverPlace = { host: string[]; port: number[]; path: string | false }
+/** Where the driver would connect. It has at least one host. */
+type DriverPlace = { host: [string, ...string[]]; port: [number, ...number[]]; path: string | false }
 
 /**
  * Finds the primary among the servers of DATABASE_URL. All are asked at once whenever a connection is needed and the
@@ -64,7 +64,7 @@ export class Primary implements Outage {
    * connections have just been lost, it waits for such a server. Never rejects, because postgres.js would lose the
    * connection's place in its pool: the socket fails instead.
    */
-  async open({ host: [host = ''], port: [port = 0], path }: DriverPlace): Promise<Socket> {
+  async open({ host: [host], port: [port], path }: DriverPlace): Promise<Socket> {
     const place: ServerPlace = path ? { path } : { host, port }
     try {
       const found = this.#parts.hosts.length === 0 ? undefined : (this.#primary ?? (await this.#findSoon()))

@@ -12,8 +12,8 @@ import { hashOf, keyScope, NEVER } from '../sending/idempotency-key.ts'
 import { readSendRequest } from '../sending/message.ts'
 import type { Send, SendParts } from '../sending/send.ts'
 
-// Mails that the service writes itself: notifications, invitations and links that set a new password. They take the way
-// of every send, for their own account.
+// Mails that the service writes itself: notifications, invitations and links that set a new password. They take the
+// way of every send, under the account HOUSE.
 
 /**
  * The account of the mails of the house. It has no row in `accounts`, so no key, person, domain or endpoint can belong

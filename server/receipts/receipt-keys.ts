@@ -100,6 +100,6 @@ export function openKey(sealer: Sealer, { id, privateKey }: ReceiptKey): KeyObje
 /** The public key as an entry of a key set (RFC 7517, RFC 8037). */
 export function publicJwk(key: ReceiptKey) {
   const publicKey = createPublicKey({ key: key.publicKey, format: 'der', type: 'spki' })
-  const { kty = 'OKP', crv, x } = publicKey.export({ format: 'jwk' })
+  const { kty, crv, x } = publicKey.export({ format: 'jwk' })
   return { kty, crv, x, kid: keyIdOf(key), alg: RECEIPT_ALGORITHM, use: 'sig' }
 }

@@ -109,26 +109,25 @@ export function readStatuses(given: DeliveryStatus[]) {
 
 type Filters = Pick<CreateEndpointRequest, 'tags' | 'tenantIds' | 'domains'>
 
-const readTags = ({ tags }: Filters) => readFilter('tags', tags, (tag) => ({ value: tag, fault: tagFault(tag) }))
+const readTags = ({ tags }: Filters) => readFilter('tags', tags, (tag) => tagFault(tag) ?? { value: tag })
 
 const readTenantIds = ({ tenantIds }: Filters) =>
-  readFilter('tenant_ids', tenantIds, (id) => ({ value: id, fault: tenantFault(id) }))
+  readFilter('tenant_ids', tenantIds, (id) => tenantFault(id) ?? { value: id })
 
 const readDomains = ({ domains }: Filters) =>
   readFilter('domains', domains, (name) => {
     const value = readDomainName(name)
-    if (value !== undefined) return { value }
-    return { value: name, fault: 'is not a domain name. Expected something like example.com' }
+    return value === undefined ? 'is not a domain name. Expected something like example.com' : { value }
   })
 
-/** Reads the values of a filter, without duplicates. null is no filter. */
-function readFilter(field: string, given: string[], read: (text: string) => { value: string; fault?: string }) {
+/** Reads the values of a filter, without duplicates. null is no filter. `read` returns a value or a fault. */
+function readFilter(field: string, given: string[], read: (text: string) => { value: string } | string) {
   const { filterValues } = ENDPOINT_LIMITS
   if (given.length > filterValues) throw failField(field, `must have at most ${filterValues} values`)
   const values = given.map((text, i) => {
-    const { value, fault } = read(text)
-    if (fault) throw failField(`${field}[${i}]`, fault)
-    return value
+    const found = read(text)
+    if (typeof found === 'string') throw failField(`${field}[${i}]`, found)
+    return found.value
   })
   return values.length === 0 ? null : [...new Set(values)]
 }

@@ -42,7 +42,7 @@ export function createSendBatch({
     const outcome = key
       ? await batchIdempotency.once({ ...key, sandbox, refusal }, () => run(NEVER))
       : { response: (await run(context.signal)).response, replayed: false, mismatch: false }
-    const { $typeName: _, ...counts } = { ...outcome.response.summary }
+    const { $typeName: _, ...counts } = outcome.response.summary!
     Object.assign(log, { sandbox, ...counts })
     return replayHeaders(context, { ...outcome, mismatch: outcome.mismatch || isOtherBody })
   }
@@ -50,8 +50,7 @@ export function createSendBatch({
   function noteRefused({ refused }: BatchRun, { emails }: SendBatchRequest, { values, protocolName }: HandlerContext) {
     const { accountId, keyId } = callerOf({ values })
     const call = { accountId, keyId, requestId: values.get(requestIdKey), protocol: protocolName as SendProtocol }
-    for (const { index, error } of refused)
-      refusedSends.note({ ...call, error, parties: partiesOf(emails[index] ?? {}) })
+    for (const { index, error } of refused) refusedSends.note({ ...call, error, parties: partiesOf(emails[index]!) })
   }
 }
 

@@ -13,8 +13,8 @@ import { startThrowaway } from '../../harness/throwaway.ts'
 import { temporaryFolder, untilEnd } from '../../harness/until-end.ts'
 import { diagnose } from './patients.ts'
 
-// What can stop the whole PostgreSQL server. The server is real; test/real/cluster-alerts.test.ts has the faults that
-// take their own server.
+// What can stop the whole PostgreSQL server. The server is real; test/real/cluster-alerts.test.ts has the faults for
+// which a server must be prepared.
 
 // A server of its own: what other tests lock in theirs would be seen, too.
 const server = untilEnd(await startThrowaway())
