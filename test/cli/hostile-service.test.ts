@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { afterAll, beforeEach, expect, test, vi } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import type { CliError, Output } from '../../cli/command.ts'
 import { runCli } from '../../cli/run.ts'
+import { listenUntilEnd } from '../harness/until-end.ts'
 import { document } from '../http/documented.ts'
 
 // A service that lies, against every example in the help of every command that calls one.
@@ -48,10 +48,9 @@ const server = createServer((request, response) => {
   const { status, body } = respond(request.method!.toLowerCase(), request.url!)
   request.resume().on('end', () => response.writeHead(status).end(JSON.stringify(body)))
 })
-await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-afterAll(() => void server.close())
+const VERDICT_URL = `http://127.0.0.1:${await listenUntilEnd(server)}`
 beforeEach(() => {
-  vi.stubEnv('VERDICT_URL', `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  vi.stubEnv('VERDICT_URL', VERDICT_URL)
   vi.stubEnv('VERDICT_API_KEY', 'svc_live_x')
   return () => vi.unstubAllEnvs()
 })

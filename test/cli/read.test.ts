@@ -16,7 +16,7 @@ async function service(body: object, status = 200) {
   })
   vi.stubEnv('VERDICT_URL', `http://127.0.0.1:${await listenUntilEnd(server)}`)
   vi.stubEnv('VERDICT_API_KEY', 'svc_live_x')
-  return { urls, [Symbol.dispose]: () => void server.close() }
+  return urls
 }
 
 const EVIDENCE = {
@@ -85,9 +85,9 @@ const EMAIL = {
 }
 
 test('email get tells the whole story of an email, evidence included', async () => {
-  using there = await service(EMAIL)
+  const urls = await service(EMAIL)
   const { json, text, exit } = await runCli(['email', 'get', 'msg_1'])
-  expect(there.urls).toEqual(['/api/v1/emails/msg_1'])
+  expect(urls).toEqual(['/api/v1/emails/msg_1'])
   expect([json, exit]).toEqual([EMAIL, undefined])
   expect(text).toBe(`msg_1: bounced, policy_block; reported later: late_bounce
   From:        Shop <a@shop.example>
@@ -124,7 +124,7 @@ Reports after the outcome:
 })
 
 test('an email of a running send, or of another account, is not found', async () => {
-  using _ = await service({ error: 'not_found', message: 'There is no email "msg_2" in this account.' }, 404)
+  await service({ error: 'not_found', message: 'There is no email "msg_2" in this account.' }, 404)
   await expect(runCli(['email', 'get', 'msg_2'])).rejects.toMatchObject({ exit: 'not_found' })
 })
 
@@ -142,7 +142,7 @@ const LISTED = {
 }
 
 test('emails are listed by filters, with the cursor of the next page', async () => {
-  using there = await service({ emails: [LISTED], next_cursor: 'abc', has_more: true })
+  const urls = await service({ emails: [LISTED], next_cursor: 'abc', has_more: true })
   const filters = '--status bounced --recipient b+x@r.example --tenant t --tag x --domain shop.example --live'
   const terms = ['--subject', 'order 4102', '--metadata', 'order=4=1', '--metadata', 'a.b=c']
   const { text } = await runCli(['emails', ...filters.split(' '), ...terms, '--from', '2026-01-31'])
@@ -152,7 +152,7 @@ test('emails are listed by filters, with the cursor of the next page', async () 
 2026-01-31T12:00:00.000Z  delivered (dry run)  -       ann@r.example and 1 more  Your order of the first of January has been shipped  msg_1
 
 More: --cursor abc`)
-  const query = new URLSearchParams(there.urls[0]!.split('?')[1])
+  const query = new URLSearchParams(urls[0]!.split('?')[1])
   expect(Object.fromEntries(query)).toEqual({
     status: 'bounced',
     recipient: 'b+x@r.example',
@@ -183,7 +183,7 @@ test.each([
     { email: 'cy@r.example', status: 'delivered' },
   ]
   const email = { ...LISTED, sandbox: false, status: 'bounced', reason: 'mailbox_full', recipients }
-  using _there = await service({ emails: [email], has_more: false })
+  await service({ emails: [email], has_more: false })
   expect((await runCli(['emails', ...filters])).text).toContain(line)
 })
 
@@ -194,18 +194,18 @@ test('a listed email that came back says so, and names the recipient', async () 
     { kind: 'late_bounce', recipient: 'ann@r.example', member: true },
   ]
   const email = { ...LISTED, sandbox: false, status: 'delivered', recipients, feedback }
-  using there = await service({ emails: [email], has_more: false })
+  const urls = await service({ emails: [email], has_more: false })
   const text = async (...args: string[]) => (await runCli(['emails', ...args])).text
   expect(await text('--feedback', 'late_bounce')).toMatch(/delivered, late_bounce +- +bob/)
   expect(await text('--recipient', 'ann@r.example')).toMatch(/delivered, late_bounce of a member +- +ann/)
-  expect(there.urls[0]).toBe('/api/v1/emails?feedback=late_bounce')
+  expect(urls[0]).toBe('/api/v1/emails?feedback=late_bounce')
 })
 
 test('emails without filters have no query, and an empty list says so', async () => {
-  using there = await service({ emails: [], has_more: false })
+  const urls = await service({ emails: [], has_more: false })
   expect((await runCli(['emails'])).text).toBe('No email matches.')
   await runCli(['emails', '--sandbox'])
-  expect(there.urls).toEqual(['/api/v1/emails', '/api/v1/emails?sandbox=true'])
+  expect(urls).toEqual(['/api/v1/emails', '/api/v1/emails?sandbox=true'])
 })
 
 test.each([
@@ -246,10 +246,10 @@ test('stats shows counts, rates and the periods in which something happened', as
       { domain: 'news.example', sending: 'paused' },
     ],
   }
-  using there = await service(stats)
+  const urls = await service(stats)
   const { text, json } = await runCli(['stats', '--from', '2026-01-30', '--domain', 'shop.example', '--tenant', 't'])
   expect(json).toEqual(stats)
-  expect(there.urls).toEqual(['/api/v1/stats?from=2026-01-30&domain=shop.example&tenant_id=t'])
+  expect(urls).toEqual(['/api/v1/stats?from=2026-01-30&domain=shop.example&tenant_id=t'])
   expect(text).toBe(`2026-01-30T00:00:00.000Z to 2026-02-02T00:00:00.000Z: 2000 sent
   delivered  1960 (98.00 %)
   bounced    40 (2.00 %), and 3 late
@@ -269,7 +269,7 @@ test('stats and limits say what a count of zero leaves out', async () => {
   const rates = { delivery_rate: null, bounce_rate: null, complaint_rate: null }
   const latency_ms = { p50: null, p95: null, p99: null }
   const lists = { reasons: {}, series: [] }
-  using _stats = await service({
+  await service({
     from: 'a',
     to: 'b',
     totals: { ...totals, ...rates },
@@ -281,20 +281,20 @@ test('stats and limits say what a count of zero leaves out', async () => {
 
   const domains = [{ domain: 'shop.example', daily_limit: 500, sent_today: 0 }]
   const month = { from: 'a', ends_at: '2026-12-01T00:00:00Z', quota: null, used: 0, domains: [] }
-  using _limits = await service({ tier: 'pro', requests_per_minute: 600, sizes: {}, counts: {}, domains, month })
+  await service({ tier: 'pro', requests_per_minute: 600, sizes: {}, counts: {}, domains, month })
   expect((await runCli(['limits'])).text).toMatch(/\nDry runs and emails to the simulator are not counted\.$/)
 })
 
 test('send prints why an email was rejected', async () => {
   const detail = 'ann@r.example is on the suppression list.'
-  using _ = await service({ message_id: 'msg_1', status: 'rejected', reason: 'suppression_list', detail })
+  await service({ message_id: 'msg_1', status: 'rejected', reason: 'suppression_list', detail })
   const words = ['send', '--from', 'a@shop.example', '--to', 'ann@r.example', '--subject', 'Hi', '--text', 'Hi']
   expect((await runCli(words)).text).toBe(`msg_1: rejected, suppression_list\n    ${detail}
 ${process.env.VERDICT_URL}/dashboard/messages/msg_1`)
 })
 
 test('limits shows the rate limit, the limits of a request and the volume of domains', async () => {
-  using _ = await service({
+  await service({
     tier: 'pro',
     requests_per_minute: 600,
     sizes: { request_bytes: 15_728_640 },

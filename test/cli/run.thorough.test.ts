@@ -404,27 +404,27 @@ async function service(status: number, body: string) {
     response.writeHead(status, { 'content-type': 'application/json' }).end(body)
   })
   set({ VERDICT_URL: `http://127.0.0.1:${await listenUntilEnd(server)}/`, VERDICT_API_KEY: 'svc_live_x' })
-  return { requests, [Symbol.dispose]: () => void server.close() }
+  return requests
 }
 
 const sending = 'send --from a@shop.example --to b@r.example --to c@r.example --subject Hi --text Hi'.split(' ')
 
 test("send calls the service with the key in VERDICT_API_KEY, and shows the reply of the recipient's server", async () => {
   const delivered = { status: 'delivered', message_id: 'msg_1', smtp: { mx: 'mx.r.example', code: 250, reply: 'OK' } }
-  using there = await service(200, JSON.stringify(delivered))
+  const requests = await service(200, JSON.stringify(delivered))
   expect(await runCli([...sending, '--sandbox'])).toEqual({
     json: delivered,
     text: `msg_1: delivered\n    mx.r.example replied 250 OK\n${process.env.VERDICT_URL}dashboard/messages/msg_1`,
     exit: 'ok',
   })
-  expect(there.requests).toMatchObject([
+  expect(requests).toMatchObject([
     {
       method: 'POST',
       url: '/api/v1/emails/send',
       headers: { authorization: 'Bearer svc_live_x', 'x-service-sandbox': 'true' },
     },
   ])
-  expect(JSON.parse(there.requests[0]!.body)).toEqual({
+  expect(JSON.parse(requests[0]!.body)).toEqual({
     from: 'a@shop.example',
     to: ['b@r.example', 'c@r.example'],
     subject: 'Hi',
@@ -435,7 +435,7 @@ test("send calls the service with the key in VERDICT_API_KEY, and shows the repl
 test('send takes every field of a message, and an idempotency key', async () => {
   const file = join(folder, 'Rechnung März.txt')
   writeFileSync(file, 'Hello')
-  using there = await service(200, JSON.stringify({ status: 'delivered', message_id: 'msg_1' }))
+  const requests = await service(200, JSON.stringify({ status: 'delivered', message_id: 'msg_1' }))
   const options = {
     '--cc': ['Ann Lee <ann@r.example>', 'd@r.example'],
     '--bcc': ['e@r.example'],
@@ -449,7 +449,7 @@ test('send takes every field of a message, and an idempotency key', async () => 
     '--idempotency-key': ['order-7'],
   }
   await runCli([...sending, ...Object.entries(options).flatMap(([option, values]) => [option, ...values])])
-  const [request] = there.requests
+  const [request] = requests
   expect(request!.headers['idempotency-key']).toBe('order-7')
   expect(JSON.parse(request!.body)).toEqual({
     from: 'a@shop.example',
@@ -471,9 +471,9 @@ test('send takes every field of a message, and an idempotency key', async () => 
 test('send --raw sends a whole message, without a sender and a subject of its own', async () => {
   const file = join(folder, 'message.eml')
   writeFileSync(file, 'From: a@shop.example\r\n\r\nHi\r\n')
-  using there = await service(200, JSON.stringify({ status: 'delivered', message_id: 'msg_1' }))
+  const requests = await service(200, JSON.stringify({ status: 'delivered', message_id: 'msg_1' }))
   await runCli(['send', '--raw', file, '--to', 'b@r.example'])
-  expect(JSON.parse(there.requests[0]!.body)).toEqual({
+  expect(JSON.parse(requests[0]!.body)).toEqual({
     to: ['b@r.example'],
     raw: Buffer.from('From: a@shop.example\r\n\r\nHi\r\n').toString('base64'),
   })
@@ -482,7 +482,7 @@ test('send --raw sends a whole message, without a sender and a subject of its ow
 test('send --calendar takes the method from the calendar, and --attach a media type behind the file', async () => {
   const invite = join(folder, 'invite.ics')
   writeFileSync(invite, 'BEGIN:VCALENDAR\r\nMETHOD:REQUEST\r\nEND:VCALENDAR\r\n')
-  using there = await service(200, JSON.stringify({ status: 'delivered', message_id: 'msg_1' }))
+  const requests = await service(200, JSON.stringify({ status: 'delivered', message_id: 'msg_1' }))
   await runCli([
     ...sending,
     '--auto-text',
@@ -491,7 +491,7 @@ test('send --calendar takes the method from the calendar, and --attach a media t
     '--attach',
     `${invite};type=text/plain; charset=utf-8`,
   ])
-  expect(JSON.parse(there.requests[0]!.body)).toMatchObject({
+  expect(JSON.parse(requests[0]!.body)).toMatchObject({
     auto_text: true,
     attachments: [
       { filename: 'invite.ics', content_type: 'text/plain; charset=utf-8' },
@@ -513,10 +513,10 @@ test.each([
   ['a key beyond ASCII', ['--idempotency-key', 'заказ'], '--idempotency-key must be 1 to 256 printable ASCII'],
   ['a file that does not exist', ['--attach', '/nowhere/a.pdf'], '--attach /nowhere/a.pdf: cannot be read: ENOENT'],
 ])('send with %s sends nothing and says what is wrong', async (_, options, message) => {
-  using there = await service(200, '{}')
+  const requests = await service(200, '{}')
   const failure = { exit: 'usage', message: expect.stringContaining(message) }
   await expect(runCli([...sending, ...options])).rejects.toMatchObject(failure)
-  expect(there.requests).toEqual([])
+  expect(requests).toEqual([])
 })
 
 test('a bounce is a failure, with the outcome of each recipient', async () => {
@@ -524,7 +524,7 @@ test('a bounce is a failure, with the outcome of each recipient', async () => {
     { email: 'b@r.example', status: 'bounced', reason: 'connection_timeout', in_doubt: true },
     { email: 'c@r.example', kind: 'bcc', status: 'delivered' },
   ]
-  using _ = await service(
+  await service(
     200,
     JSON.stringify({ status: 'bounced', reason: 'connection_timeout', message_id: 'msg_1', recipients: outcomes }),
   )
@@ -546,12 +546,12 @@ test.each([
   [404, { error: 'not_found', message: 'No such path.' }, 'not_found', 'not_found: No such path.'],
   [500, { error: 'transient_failure', message: 'Retry.' }, 'unavailable', 'transient_failure: Retry.'],
 ])('the message about a response of %i is that of the service', async (status, body, exit, message) => {
-  using _ = await service(status, JSON.stringify(body))
+  await service(status, JSON.stringify(body))
   await expect(runCli(sending)).rejects.toMatchObject({ exit, message })
 })
 
 test('the message says when the server is not Verdict, or is not there', async () => {
-  using _ = await service(200, '<html>')
+  await service(200, '<html>')
   await expect(runCli(sending)).rejects.toMatchObject({
     exit: 'failed',
     message: expect.stringContaining('is not Verdict'),
@@ -574,43 +574,40 @@ test('events are listed by filters, with the cursor of the next page', async () 
     timestamp: '2026-01-01T00:00:00.000Z',
     attempts: 0,
   }
-  using there = await service(200, JSON.stringify({ events: [event], next_cursor: 'abc', has_more: true }))
+  const requests = await service(200, JSON.stringify({ events: [event], next_cursor: 'abc', has_more: true }))
   const list = await textOf('events', '--status', 'bounced', '--recipient', 'b+x@r.example')
   expect(list).toMatch(/\n2026-01-01T00:00:00\.000Z {2}bounced {2}mailbox_full {2}b@r\.example/)
   expect(list).toContain('More: --cursor abc')
-  expect(there.requests[0]!.url).toBe('/api/v1/events?status=bounced&recipient=b%2Bx%40r.example')
+  expect(requests[0]!.url).toBe('/api/v1/events?status=bounced&recipient=b%2Bx%40r.example')
 })
 
 test('status shows whether the service is ready', async () => {
-  using _ = await service(
-    200,
-    JSON.stringify({ status: 'ready', version: '1.2.3', region: 'eu', checks: { database: 'ok' } }),
-  )
+  await service(200, JSON.stringify({ status: 'ready', version: '1.2.3', region: 'eu', checks: { database: 'ok' } }))
   expect(await runCli(['status'])).toMatchObject({
     exit: 'ok',
     text: 'ready, version 1.2.3, region eu\n  database: ok',
   })
-  using __ = await service(503, JSON.stringify({ status: 'not_ready', checks: { database: 'failed' } }))
+  await service(503, JSON.stringify({ status: 'not_ready', checks: { database: 'failed' } }))
   expect(await runCli(['status'])).toMatchObject({ exit: 'failed', json: { status: 'not_ready' } })
 })
 
 test('the key of the development instance is sent to no other service', async () => {
   const dataDir = mkdtempSync(join(folder, 'data-'))
   writeFileSync(join(dataDir, 'keys.json'), JSON.stringify({ live: 'svc_live_dev', test: 'svc_test_dev' }))
-  using there = await service(200, '{"events":[]}')
+  const requests = await service(200, '{"events":[]}')
   set({ VERDICT_API_KEY: '', DATA_DIR: dataDir })
   await expect(runCli(['events'])).rejects.toMatchObject({ exit: 'configuration' })
-  expect(there.requests).toEqual([])
+  expect(requests).toEqual([])
 })
 
 test('an instance of npm start on another port is found in its folder', async () => {
-  using there = await service(200, '{"events":[],"has_more":false}')
+  const requests = await service(200, '{"events":[],"has_more":false}')
   const dataDir = mkdtempSync(join(folder, 'data-'))
   writeFileSync(join(dataDir, 'instance.json'), JSON.stringify({ url: process.env.VERDICT_URL }))
   writeFileSync(join(dataDir, 'keys.json'), JSON.stringify({ live: 'svc_live_dev', test: 'svc_test_dev' }))
   set({ VERDICT_URL: '', VERDICT_API_KEY: '', DATA_DIR: dataDir })
   await runCli(['events'])
-  expect(there.requests[0]!.headers.authorization).toBe('Bearer svc_live_dev')
+  expect(requests[0]!.headers.authorization).toBe('Bearer svc_live_dev')
 })
 
 test('the version is printed', async () => {
@@ -673,12 +670,12 @@ test('an error of the API has its code, request id and details in JSON', async (
     request_id: 'req_1',
     details: [{ field: 'subject', message: 'is required' }],
   }
-  using _ = await service(400, JSON.stringify(body))
+  await service(400, JSON.stringify(body))
   await expect(runCli(sending)).rejects.toMatchObject({ exit: 'failed', json: body })
 })
 
 test('the message says when TLS meets a plain port, and the reverse', async () => {
-  using _ = await service(200, '{}')
+  await service(200, '{}')
   const plain = new URL(process.env.VERDICT_URL!).host
   await expect(runCli(['status', '--url', `https://${plain}`])).rejects.toMatchObject({
     exit: 'unavailable',

@@ -1,15 +1,13 @@
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
-import { afterAll, expect, test } from 'vitest'
+import { createServer } from 'node:net'
+import { expect, test } from 'vitest'
 import { Primary, type ServerState } from '../../server/db/primary.ts'
+import { listenUntilEnd } from '../harness/until-end.ts'
 import { quietFor } from '../harness/waits.ts'
 
 const servers = Array.from({ length: 2 }, () => createServer((socket) => socket.resume()))
-for (const server of servers) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-const hosts = servers.map((server) => ({ host: '127.0.0.1', port: (server.address() as AddressInfo).port }))
-afterAll(() => {
-  for (const server of servers) server.close()
-})
+const ports = await Promise.all(servers.map(listenUntilEnd))
+const hosts = ports.map((port) => ({ host: '127.0.0.1', port }))
 
 /** The servers answer one question after another with these; `silent` never answers. */
 function primaryAmong(answers: (ServerState['kind'] | 'silent')[][]) {

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { readdir, readFile, stat } from 'node:fs/promises'
-import { createServer, type Server } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, expect, test } from 'vitest'
@@ -12,6 +11,7 @@ import { published } from '../domains/verifying.ts'
 import { startDns } from '../harness/dns.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { startReceiver } from '../harness/receiver.ts'
+import { listenUntilEnd, untilEnd } from '../harness/until-end.ts'
 import { connectClient } from '../smtp-front/client.ts'
 import { authorization, namespacesOf, npmStart, send } from './npm-start.ts'
 
@@ -133,7 +133,7 @@ test('a workflow retries a webhook to this machine that is not acknowledged', as
 })
 
 test('a domain is verified with a local DNS server when only DNS_SERVERS is set', async () => {
-  await using dns = await localDns()
+  const dns = untilEnd(await startDns())
   const { ready } = await npm.startAndWait({ DNS_SERVERS: dns.address, TEMPORAL_ADDRESS: '127.0.0.1:1' })
   const { headers } = authorization(ready.keys.live)
   const call = async (path: string, body: object = {}) => {
@@ -159,11 +159,6 @@ interface Domain {
   records: PublishedRecord[]
 }
 
-async function localDns() {
-  const dns = await startDns()
-  return { ...dns, [Symbol.asyncDispose]: dns.close }
-}
-
 test('DATABASE_URL replaces the embedded database', async () => {
   const database = await testDatabase()
   const own = join(npm.folder, 'own')
@@ -185,11 +180,11 @@ test('TEMPORAL_ADDRESS replaces the embedded Temporal, and one that cannot be re
 })
 
 test('the message about a port in use names the port and a command with another one', async () => {
-  await using other = await listenOnFreePort()
-  const program = npm.start({ PORT: String(other.port) })
+  const port = await listenUntilEnd(createServer())
+  const program = npm.start({ PORT: String(port) })
   expect(await program.ended).toBe(1)
-  expect(program.stderr()).toContain(`Port ${other.port} is in use`)
-  expect(program.stderr()).toContain(`PORT=${other.port + 1} npm start`)
+  expect(program.stderr()).toContain(`Port ${port} is in use`)
+  expect(program.stderr()).toContain(`PORT=${port + 1} npm start`)
 })
 
 test('a second npm start on the same folder says which process uses it', async () => {
@@ -226,11 +221,4 @@ test('npm start refuses to run with NODE_ENV=production', async () => {
 /** The output from `curl` to the next empty line. */
 function firstCommand(text: string): string {
   return text.match(/^curl .*?(?=\n\n)/ms)![0]
-}
-
-async function listenOnFreePort(): Promise<{ port: number } & AsyncDisposable> {
-  const server: Server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  return { port, [Symbol.asyncDispose]: async () => void server.close() }
 }

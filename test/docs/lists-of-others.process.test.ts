@@ -1,13 +1,11 @@
 import { execFile } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { readAddressList } from '../../address-files/address-list.ts'
-import { temporaryFolder } from '../harness/until-end.ts'
+import { listenUntilEnd, temporaryFolder } from '../harness/until-end.ts'
 import { snippets } from './snippets.ts'
 
 // The loops of the guides that fetch a list page by page, against a service that pages, limits and fails.
@@ -53,14 +51,12 @@ async function runLoop({ guide, host, page }: (typeof SERVICES)[number], fault: 
     if (status) return response.writeHead(status, { 'retry-after': '1' }).end('[]')
     const url = new URL(request.url!, `http://${request.headers.host}`)
     response.end(JSON.stringify(page(url, ADDRESSES), null, 1))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  })
   const folder = temporaryFolder()
   mkdirSync(join(folder, '.verdict'))
-  onTestFinished(() => void server.close())
   const all = snippets(readFileSync(`docs/migrating/${guide}.md`, 'utf8'))
   const loop = all.find(({ text, mark }) => mark === 'not-run=another-service' && text.includes('while :'))!.text
-  const shell = loop.replaceAll(host, `http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const shell = loop.replaceAll(host, `http://127.0.0.1:${await listenUntilEnd(server)}`)
   const env = { ...process.env, PATH: `${join(process.execPath, '..')}:${process.env.PATH}` }
   const ran = await promisify(execFile)('sh', ['-c', shell], { cwd: folder, env }).catch((error) => error)
   return { code: ran.code ?? 0, stderr: String(ran.stderr), pathOf: (file: string) => join(folder, '.verdict', file) }

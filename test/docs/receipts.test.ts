@@ -1,13 +1,12 @@
 import { generateKeyPairSync } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { CompactSign, decodeJwt } from 'jose'
 import { expect, onTestFinished, test } from 'vitest'
 import { RECEIPT } from '../../dev/openapi/receipt-example.ts'
+import { listenUntilEnd } from '../harness/until-end.ts'
 
 // The verifier in the guide, tested with receipts as the service signs them. test/real runs the one in Python.
 
@@ -29,10 +28,8 @@ test('the verifier in the guide accepts a genuine receipt and nothing else', asy
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
   const kid = 'rkey_1'
   const keySet = { keys: [{ ...publicKey.export({ format: 'jwk' }), kid, alg: 'EdDSA', use: 'sig' }] }
-  const server = createServer((_, response) => response.end(JSON.stringify(keySet))).listen(0, '127.0.0.1')
-  onTestFinished(() => void server.close())
-  await once(server, 'listening')
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const server = createServer((_, response) => response.end(JSON.stringify(keySet)))
+  const issuer = `http://127.0.0.1:${await listenUntilEnd(server)}`
   const verify = await verifier(issuer)
 
   const claims = { ...JSON.parse(CLAIMS!), iss: issuer }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import type { JSONWebKeySet } from 'jose'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { verifyReceipt } from '../../server/receipts/verify-receipt.ts'
 import { listenUntilEnd } from '../harness/until-end.ts'
 
@@ -27,13 +27,8 @@ const keySet = { keys: [jwk] } as JSONWebKeySet
 const server = createServer((_, response) => {
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(keySet))
 })
-let issuer: string
-let guide: string
-beforeAll(async () => {
-  issuer = `http://127.0.0.1:${await listenUntilEnd(server)}`
-  guide = await readFile(join(ROOT, 'docs/receipts.md'), 'utf8')
-})
-afterAll(() => void server.close())
+const issuer = `http://127.0.0.1:${await listenUntilEnd(server)}`
+const guide = await readFile(join(ROOT, 'docs/receipts.md'), 'utf8')
 
 const encode = (value: unknown) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')

@@ -4,13 +4,13 @@ import { examine } from '../../../cli/doctor/examine.ts'
 import { createPatient } from '../../../cli/doctor/patient.ts'
 import { a, mx, startDns } from '../../harness/dns.ts'
 import { startSilentPort } from '../../harness/silent-port.ts'
-import { listenUntilEnd } from '../../harness/until-end.ts'
+import { listenUntilEnd, untilEnd } from '../../harness/until-end.ts'
 import { diagnose, ENCRYPTION_KEYS, PRODUCTION } from './patients.ts'
 
 // Parts that are there and silent.
 
 test('a slow resolver is a warning, and a silent one fails', async () => {
-  const dns = await startDns({ '*': { after: 700, act: 'nxdomain' } })
+  const dns = untilEnd(await startDns({ '*': { after: 700, act: 'nxdomain' } }))
   const env = { ...PRODUCTION, DNS_SERVERS: dns.address }
   expect(await diagnose('resolver', env)).toMatchObject({
     state: 'warning',
@@ -21,7 +21,6 @@ test('a slow resolver is a warning, and a silent one fails', async () => {
     state: 'failed',
     seen: expect.stringContaining('does not answer (timeout)'),
   })
-  await dns.close()
 })
 
 test('the doctor finds a process that hangs behind a proxy, beside one that answers', async () => {
@@ -34,17 +33,17 @@ test('the doctor finds a process that hangs behind a proxy, beside one that answ
     state: 'failed',
     seen: `2 of 4 requests to ${PUBLIC_URL}/readyz got no response within 5 s: a process of the API hangs`,
   })
-  proxy.close()
-  proxy.closeAllConnections()
 })
 
 test('with a silent database, DNS, port 25 and Temporal a diagnosis takes less than 15 s and names each of them', async () => {
-  const silent = await startSilentPort()
-  const dns = await startDns({
-    '*': 'silence',
-    'MX probe.test': [mx('probe.test', 10, 'mx.probe.test')],
-    'A mx.probe.test': [a('mx.probe.test', '127.0.0.1')],
-  })
+  const silent = untilEnd(await startSilentPort())
+  const dns = untilEnd(
+    await startDns({
+      '*': 'silence',
+      'MX probe.test': [mx('probe.test', 10, 'mx.probe.test')],
+      'A mx.probe.test': [a('mx.probe.test', '127.0.0.1')],
+    }),
+  )
   const startedMs = performance.now()
   const where = `127.0.0.1:${silent.port}`
   const patient = createPatient(
@@ -65,8 +64,6 @@ test('with a silent database, DNS, port 25 and Temporal a diagnosis takes less t
   const results = await examine(patient)
   await patient.close()
   const tookMs = performance.now() - startedMs
-  silent.close()
-  await dns.close()
   const state = Object.fromEntries(results.map(({ name, state }) => [name, state]))
   expect(state).toMatchObject({
     database: 'failed',

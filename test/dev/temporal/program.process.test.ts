@@ -1,13 +1,12 @@
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
-import { type AddressInfo, createServer, type Server } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
 import { SERVER_VERSION, TEMPORAL_VERSION } from '../../../dev/temporal/version.ts'
 import { type RunningProcess, startProgram } from '../../harness/process.ts'
-import { temporaryFolder } from '../../harness/until-end.ts'
+import { listenUntilEnd, temporaryFolder } from '../../harness/until-end.ts'
 
 // `node dev/temporal/install.ts` with shell scripts in place of the programs on PATH.
 
@@ -107,8 +106,8 @@ test('the versions of the programs are those in go.mod', async () => {
 })
 
 test('a download that stalls is given up, and the program is built', async () => {
-  await using silent = await listenOnFreePort(createServer(() => {}))
-  const installation = await install({ go: goThatBuilds('echo') }, { HTTPS_PROXY: silent.url })
+  const HTTPS_PROXY = `http://127.0.0.1:${await listenUntilEnd(createServer(() => {}))}`
+  const installation = await install({ go: goThatBuilds('echo') }, { HTTPS_PROXY })
   expect(await outcome(installation)).toMatchObject({ exit: 0, path: join(cache, NAME) })
 })
 
@@ -139,8 +138,8 @@ test('a downloaded Go with another checksum is not run', async () => {
     requests.push(url)
     response.end('PK: another archive')
   })
-  await using other = await listenOnFreePort(proxy)
-  const failure = await outcome(await install({}, { GOPROXY: `${other.url}/|direct` }))
+  const GOPROXY = `http://127.0.0.1:${await listenUntilEnd(proxy)}/|direct`
+  const failure = await outcome(await install({}, { GOPROXY }))
   expect(requests).toEqual([expect.stringMatching(/^\/golang\.org\/toolchain\/@v\/v0\.0\.1-go[\d.]+\.linux-\w+\.zip$/)])
   expect(failure).toMatchObject({ exit: 1, path: '' })
   expect(failure.messages).toContain('its SHA-256 differs')
@@ -163,10 +162,3 @@ test('the message names a cache folder that cannot be created', async () => {
   const failure = await outcome(await install({}))
   expect(failure).toMatchObject({ exit: 1, path: '', messages: expect.stringContaining(`${cache} cannot be created`) })
 })
-
-async function listenOnFreePort(server: Server): Promise<{ url: string } & AsyncDisposable> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, [Symbol.asyncDispose]: async () => void server.close() }
-}

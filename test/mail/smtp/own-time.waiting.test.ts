@@ -6,6 +6,7 @@ import { Alarm, unblocked } from '../../../mail/smtp/alarm.ts'
 import type { Failure } from '../../../mail/smtp/failure.ts'
 import { createOwnTime } from '../../../mail/smtp/own-time.ts'
 import { DEFAULT, type Script } from '../../harness/smtp-script.ts'
+import { listenUntilEnd } from '../../harness/until-end.ts'
 import { takes } from '../../harness/waits.ts'
 import { engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
 
@@ -21,8 +22,7 @@ const timeout = (silentMs: number): Failure => ({ kind: 'failure', phase: 'rcpt'
 
 test('what came while the event loop stood still is read before an alarm rings', async () => {
   const server = createServer((socket) => void socket.write('220 hello\r\n'))
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const socket = dial((server.address() as { port: number }).port, '127.0.0.1')
+  const socket = dial(await listenUntilEnd(server), '127.0.0.1')
   const seen: string[] = []
   const { promise, resolve } = Promise.withResolvers<void>()
   const alarm = new Alarm(() => {
@@ -36,7 +36,6 @@ test('what came while the event loop stood still is read before an alarm rings',
   await promise
   expect(seen).toEqual(['data', 'alarm'])
   socket.destroy()
-  server.close()
 })
 
 test('a stall counts as ours, and a short delay does not', async () => {

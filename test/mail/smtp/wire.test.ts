@@ -1,22 +1,22 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { connect, createServer, type Socket } from 'node:net'
+import { afterAll, expect, test, vi } from 'vitest'
 import { type BrokenWire, Wire } from '../../../mail/smtp/wire.ts'
 import { eventually } from '../../harness/eventually.ts'
+import { listenUntilEnd } from '../../harness/until-end.ts'
 
 // One conversation over a real connection, whose other end the test holds.
 
 const server = createServer({ allowHalfOpen: true })
+const port = await listenUntilEnd(server)
 const theirEnds: Socket[] = []
-beforeAll(async () => void (await once(server.listen(0, '127.0.0.1'), 'listening')))
-afterAll(async () => {
+afterAll(() => {
   for (const socket of theirEnds) socket.destroy()
-  await new Promise((resolve) => server.close(resolve))
 })
 
 async function conversation(owedReplies = 0) {
   const accepted = once(server, 'connection')
-  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const socket = connect(port, '127.0.0.1')
   await once(socket, 'connect')
   const [theirs] = (await accepted) as [Socket]
   theirEnds.push(theirs)

@@ -1,12 +1,12 @@
 import { createServer } from 'node:http'
 import { pino } from 'pino'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { frameHtml } from '../../../server/admin/frame-html.ts'
 import { framePaths } from '../../../server/admin/frames.ts'
 import { createFastify } from '../../../server/http/fastify.ts'
 import { frameRoutes } from '../../../server/http/site/frame-routes.ts'
 import { listenUntilEnd, untilEnd } from '../../harness/until-end.ts'
-import { startBrowser, type TestBrowser } from './browser.ts'
+import { startBrowser } from './browser.ts'
 
 // Hostile html in Chromium, in a frame of the dashboard that is opened by itself.
 
@@ -19,26 +19,19 @@ const records = { log: pino({ level: 'silent' }), inFlight: new Set<never>(), en
 const fastify = untilEnd(createFastify({ trustProxy: [], records, visit: async () => {} }))
 const png = { contentId: 'x', contentType: 'image/png', content: Buffer.from('AAA/href', 'base64') }
 
-let testBrowser: TestBrowser
-let origin: string
-let evil: string
-beforeAll(async () => {
-  const port = await listenUntilEnd(elsewhere)
-  evil = `http://127.0.0.1:${port}`
-  const nothing = async () => undefined
-  frameRoutes(fastify, {
-    gate: async () => ({ accountId: 'uuid', test: false }),
-    frames: framePaths({
-      storedHtml: async (_, id) => frameHtml(HOSTILE[Number(id)]!.replaceAll('EVIL', evil), [png]),
-      inboxHtml: nothing,
-      inboxFile: nothing,
-      inboxSource: nothing,
-    }),
-  })
-  origin = await fastify.listen({ host: '127.0.0.1', port: 0 })
-  testBrowser = untilEnd(await startBrowser())
+const evil = `http://127.0.0.1:${await listenUntilEnd(elsewhere)}`
+const nothing = async () => undefined
+frameRoutes(fastify, {
+  gate: async () => ({ accountId: 'uuid', test: false }),
+  frames: framePaths({
+    storedHtml: async (_, id) => frameHtml(HOSTILE[Number(id)]!.replaceAll('EVIL', evil), [png]),
+    inboxHtml: nothing,
+    inboxFile: nothing,
+    inboxSource: nothing,
+  }),
 })
-afterAll(() => elsewhere.close())
+const origin = await fastify.listen({ host: '127.0.0.1', port: 0 })
+const testBrowser = untilEnd(await startBrowser())
 
 /** In each of them a click on `#x` would lead to EVIL, if the frame let it. */
 const HOSTILE = [
