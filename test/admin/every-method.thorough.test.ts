@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
 import { type DescFile, type DescMethod, fromBinary, getOption } from '@bufbuild/protobuf'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ErrorInfoSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { Access, access, confirmed } from '../../gen/verdict/admin/v1/options_pb.ts'
 import { scope } from '../../gen/verdict/v1/options_pb.ts'
@@ -20,8 +20,6 @@ const NEEDS_PASSWORD = words(`
   CreateEndpoint UpdateEndpoint DeleteEndpoint RotateEndpointSecret PutWebhook DeleteWebhook RotateSecret
 `)
 
-let methods: DescMethod[] = []
-
 const api = await startApi()
 const { db, clock, sealer, account } = api.world
 const accountId = account.id
@@ -34,11 +32,10 @@ const people: Record<'reader' | 'member' | 'owner' | 'unconfirmed' | 'foreign', 
   unconfirmed: await signIn(parts, { accountId, role: 'owner', confirmed: false }),
   foreign: await signIn(parts, { accountId: other.id, role: 'owner' }),
 }
-beforeAll(async () => {
-  const all = await methodsOf(['gen/verdict/v1/*_pb.ts', 'gen/verdict/admin/v1/*_pb.ts'])
-  const served = await Promise.all(all.map(async (method) => (await call(method, CONNECT)).status !== 404))
-  methods = all.filter((_, i) => served[i])
-})
+const CONNECT = { 'connect-protocol-version': '1' }
+const all = await methodsOf(['gen/verdict/v1/*_pb.ts', 'gen/verdict/admin/v1/*_pb.ts'])
+const served = await Promise.all(all.map(async (method) => (await call(method, CONNECT)).status !== 404))
+const methods = all.filter((_, i) => served[i])
 
 async function methodsOf(patterns: string[]): Promise<DescMethod[]> {
   const modules = await Promise.all(globSync(patterns).map((path) => import(join(process.cwd(), path))))
@@ -49,8 +46,6 @@ async function methodsOf(patterns: string[]): Promise<DescMethod[]> {
 function isFile(value: unknown): value is DescFile {
   return (value as { kind?: unknown }).kind === 'file'
 }
-
-const CONNECT = { 'connect-protocol-version': '1' }
 
 /** Calls a method over Connect. Returns its status, its error code and everything that a caller sees. */
 async function call(method: DescMethod, headers: Record<string, string>) {

@@ -1,6 +1,6 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt'
 import { ConnectError, createServiceImplSpec } from '@connectrpc/connect'
-import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { DomainService } from '../../gen/verdict/admin/v1/domains_pb.ts'
 import { createPausedDomainService } from '../../server/admin/domains.ts'
 import { resumeDomain } from '../../server/admin/pause.ts'
@@ -19,27 +19,21 @@ import { startDashboard } from '../harness/person.ts'
 const HOUR_MS = 3_600_000
 const sealer = createSealer([{ id: 'k', key: Buffer.alloc(32, 1) }])
 
-let people: Record<'owner' | 'member' | 'reader', Awaited<ReturnType<typeof dashboard.person>>>
 let domain: Domain
 let count = 0
 const account = await testAccount()
 const service = createPausedDomainService({ ...account, limits: DEFAULT_LIMITS })
 const services = [createServiceImplSpec<typeof DomainService>(DomainService, service)]
 const dashboard = await startDashboard({ ...account, services })
-beforeAll(async () => {
-  const { accountId } = account
-  people = {
-    owner: await dashboard.person({ accountId, role: 'owner' }),
-    member: await dashboard.person({ accountId, role: 'member' }),
-    reader: await dashboard.person({ accountId, role: 'reader' }),
-  }
-})
+const { accountId } = account
+const people = {
+  owner: await dashboard.person({ accountId, role: 'owner' }),
+  member: await dashboard.person({ accountId, role: 'member' }),
+  reader: await dashboard.person({ accountId, role: 'reader' }),
+}
 beforeEach(async () => {
   const name = `shop-${count++}.example`
-  domain = await createDomain(
-    { ...account, sealer },
-    { accountId: account.accountId, name, status: 'verified', warmsUp: false },
-  )
+  domain = await createDomain({ ...account, sealer }, { accountId, name, status: 'verified', warmsUp: false })
 })
 
 const client = (who: keyof typeof people = 'owner') => people[who].client(DomainService)
@@ -54,7 +48,7 @@ const faultOf = (call: Promise<unknown>) =>
   )
 const sending = () =>
   createBreaker({ db: account.db, limits: DEFAULT_LIMITS })
-    .peek(account.accountId, domain.name)
+    .peek(accountId, domain.name)
     .then(({ state }) => state)
 
 /** 211 emails of this hour and of the one before, 109 of them to mailboxes that do not exist. */
@@ -65,9 +59,7 @@ async function pauseIt(): Promise<void> {
   ] as const) {
     const hour = sql`date_trunc('hour', now(), 'UTC') - ${ago}::int * interval '1 hour'`
     const counts: object = { delivered, mailbox_does_not_exist }
-    await account.db
-      .insert(hourlyStats)
-      .values({ accountId: account.accountId, tenantId: '', hour, domain: domain.name, ...counts })
+    await account.db.insert(hourlyStats).values({ accountId, tenantId: '', hour, domain: domain.name, ...counts })
   }
   expect(await sending()).toBe('paused')
 }
@@ -75,7 +67,7 @@ async function pauseIt(): Promise<void> {
 async function refuse(sender: string, message = BREAKER_REFUSED): Promise<void> {
   await account.db.insert(refusedSends).values({
     id: newId(account.clock.now() + 1_000),
-    accountId: account.accountId,
+    accountId,
     requestId: 'r',
     protocol: 'rest',
     error: 'rate_limit_exceeded',
@@ -133,7 +125,7 @@ test('an owner resumes a domain with a reason, once in 24 hours; the operator at
   expect(message).toMatch(/An owner can do that again after \d{4}-\d\d-\d\d \d\d:\d\d UTC/)
   expect(retryAfterSeconds).toBeGreaterThan((23 * HOUR_MS) / 1_000)
   expect((await pauseOf())!.resumableAt).toBeDefined()
-  const requester = { accountId: account.accountId, actor: { kind: 'operator', name: 'root' } } as const
+  const requester = { accountId, actor: { kind: 'operator', name: 'root' } } as const
   const byOperator = { requester, reason: 'Asked by the owner' }
   expect(await resumeDomain(account.db, domain, DEFAULT_LIMITS.breaker, byOperator)).toBe('resumed')
   expect(await resumeDomain(account.db, domain, DEFAULT_LIMITS.breaker, byOperator)).toBe('not_paused')

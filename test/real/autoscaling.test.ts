@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { freePort } from '../../dev/ports.ts'
-import { untilEnd } from '../harness/until-end.ts'
 import { parseScrape } from '../telemetry/scrape.ts'
 import { openFolder, startDaemon } from './daemon.ts'
 import { type Account, createSender, type Product, startProduct } from './product.ts'
@@ -44,7 +43,7 @@ beforeAll(async () => {
     `--storage.tsdb.path=${folder}/data`,
     `--web.listen-address=127.0.0.1:${port}`,
   ]
-  untilEnd(await startDaemon(['prometheus', ...options], { port }))
+  await startDaemon(['prometheus', ...options], { port })
 })
 
 /** What prometheus-adapter asks Prometheus for these pods. */

@@ -3,7 +3,6 @@ import { promisify } from 'node:util'
 import * as grpc from '@grpc/grpc-js'
 import { loadSync } from '@grpc/proto-loader'
 import { beforeAll, expect, test } from 'vitest'
-import { untilEnd } from '../harness/until-end.ts'
 import { startNsd } from './nsd.ts'
 import { type Account, createSender, type Product, SENDER_DOMAIN, startProduct } from './product.ts'
 
@@ -22,7 +21,7 @@ let clients: Record<'curl' | 'buf curl' | 'grpc-js', Client>
 
 beforeAll(async () => {
   account = await createSender()
-  nsd = untilEnd(await startNsd({ '.': '' }))
+  nsd = await startNsd({ '.': '' })
   product = await startProduct(account, { DNS_SERVERS: nsd.address })
   clients = { curl: curl(), 'buf curl': bufCurl(), 'grpc-js': grpcJs() }
 })

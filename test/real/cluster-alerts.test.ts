@@ -3,18 +3,18 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { rm, utimes, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import postgres from 'postgres'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { stringify, parse as yaml } from 'yaml'
 import { readCluster } from '../../server/db/cluster.ts'
-import { connect, type Database } from '../../server/db/connect.ts'
+import { connect } from '../../server/db/connect.ts'
 import { applyMigrations } from '../../server/db/migrations.ts'
 import { watchCluster } from '../../server/telemetry/installation.ts'
 import { createMetrics } from '../../server/telemetry/metrics.ts'
 import { serveMetrics } from '../../server/telemetry/serve.ts'
 import { diagnose } from '../cli/doctor/patients.ts'
-import { temporaryFolder, untilEnd } from '../harness/until-end.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 import { parseScrape } from '../telemetry/scrape.ts'
-import { AS_POSTGRES, type DebianPostgres, initialize, programOf, startDebianPostgres } from './debian-postgres.ts'
+import { AS_POSTGRES, initialize, programOf, startDebianPostgres } from './debian-postgres.ts'
 import { promtool } from './promtool.ts'
 
 // The alerts about the PostgreSQL server against its real faults: what the API shows of them goes through promtool.
@@ -28,38 +28,23 @@ const SLOW_VACUUM = { autovacuum_vacuum_cost_delay: '100ms', autovacuum_vacuum_c
 const RULES_FILE = resolve('deploy/prometheus/rules.yaml')
 const folder = temporaryFolder()
 const backupFile = join(folder, 'done')
-let server: DebianPostgres
-let db: Database
-let env: { DATABASE_URL: string; BACKUP_FILE: string }
-beforeAll(async () => {
-  server = untilEnd(
-    await startDebianPostgres(async (data) => {
-      await initialize(data)
-      const run = (command: string, ...args: string[]) =>
-        execFileSync(AS_POSTGRES[0]!, [...AS_POSTGRES.slice(1), command, ...args])
-      const file = Math.floor(NEXT_TRANSACTION / TRANSACTIONS_PER_FILE)
-        .toString(16)
-        .toUpperCase()
-        .padStart(4, '0')
-      run('dd', 'if=/dev/zero', `of=${data}/pg_xact/${file}`, 'bs=8192', 'count=32', 'status=none')
-      run(programOf('pg_resetwal'), '-x', String(NEXT_TRANSACTION), data)
-      const settings = Object.entries({ max_slot_wal_keep_size: '16MB', autovacuum_naptime: '1s', ...SLOW_VACUUM })
-      writeFileSync(
-        `${data}/postgresql.auto.conf`,
-        settings
-          .map(
-            ([name, value]) => `${name} = '${value}'
-`,
-          )
-          .join(''),
-      )
-    }),
-  )
-  await applyMigrations(server.url)
-  db = connect(server.url)
-  env = { DATABASE_URL: server.url, BACKUP_FILE: backupFile }
+const server = await startDebianPostgres(async (data) => {
+  await initialize(data)
+  const run = (command: string, ...args: string[]) =>
+    execFileSync(AS_POSTGRES[0]!, [...AS_POSTGRES.slice(1), command, ...args])
+  const file = Math.floor(NEXT_TRANSACTION / TRANSACTIONS_PER_FILE)
+    .toString(16)
+    .toUpperCase()
+    .padStart(4, '0')
+  run('dd', 'if=/dev/zero', `of=${data}/pg_xact/${file}`, 'bs=8192', 'count=32', 'status=none')
+  run(programOf('pg_resetwal'), '-x', String(NEXT_TRANSACTION), data)
+  const settings = Object.entries({ max_slot_wal_keep_size: '16MB', autovacuum_naptime: '1s', ...SLOW_VACUUM })
+  writeFileSync(`${data}/postgresql.auto.conf`, settings.map(([name, value]) => `${name} = '${value}'\n`).join(''))
 })
-afterAll(() => db?.$client.end({ timeout: 5 }))
+await applyMigrations(server.url)
+const db = connect(server.url)
+afterAll(() => db.$client.end({ timeout: 5 }))
+const env = { DATABASE_URL: server.url, BACKUP_FILE: backupFile }
 
 /** Whether the alert fires when what the API shows now stays so. */
 async function firing(alert: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 import type { DescMethod, JsonObject } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { TransactionSql } from 'postgres'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ImportService } from '../../gen/verdict/admin/v1/imports_pb.ts'
 import { KeyService } from '../../gen/verdict/admin/v1/keys_pb.ts'
 import { Access, Role } from '../../gen/verdict/admin/v1/options_pb.ts'
@@ -20,15 +20,7 @@ import { nameOf, servedMethods } from './held-calls.ts'
 // A right that is taken away between the last check of a call and its commit. Another transaction takes it away, and
 // commits only when the call waits for it: every change must wait, see the loss, and do nothing.
 
-let changes: DescMethod[]
-let requests: Record<string, JsonObject>
 const api = await startApi()
-beforeAll(async () => {
-  const methods = await servedMethods(api.url)
-  changes = methods.filter((method) => isForChanges(method) && !(nameOf(method) in MAKES_NO_CHANGE))
-  requests = await requestsOf(await person())
-})
-
 const person = () => {
   const { db, clock, sealer, account } = api.world
   return signIn({ db, clock, sealer }, { accountId: account.id })
@@ -57,6 +49,10 @@ const MAKES_NO_CHANGE: Record<string, string> = {
   'verdict.admin.v1.PersonService/ListSessions': 'reads',
   'verdict.admin.v1.PersonService/ConfirmPassword': 'changes the session that it is called with',
 }
+
+const methods = await servedMethods(api.url)
+const changes = methods.filter((method) => isForChanges(method) && !(nameOf(method) in MAKES_NO_CHANGE))
+const requests = await requestsOf(await person())
 
 /** A valid request for each change, which would succeed with the right. */
 async function requestsOf({ client, personId, sessionId }: SignedIn): Promise<Record<string, JsonObject>> {

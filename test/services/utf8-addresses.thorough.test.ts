@@ -1,7 +1,7 @@
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { dump, eraseIn } from '../erasure/world.ts'
 import { script } from '../sending/world.ts'
-import { type Api, startApi } from './api.ts'
+import { startApi } from './api.ts'
 
 // Addresses with letters beyond ASCII, wherever an address is stored, matched or shown. Only A to Z match in either
 // case: `Ü` and `ü` are two people.
@@ -11,10 +11,7 @@ const CAPITAL = 'Ünï.ANN@example.net'
 const SMALL = 'ünï.ann@example.net'
 const MATCHING = 'Ünï.ann@example.net'
 
-let api: Api
-beforeAll(async () => {
-  api = await startApi()
-})
+const api = await startApi()
 
 const get = async (path: string) => (await api.call('GET', path)).json
 const query = encodeURIComponent

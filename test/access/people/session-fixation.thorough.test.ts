@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { PersonService } from '../../../gen/verdict/admin/v1/person_pb.ts'
 import { createSessionCookie } from '../../../server/access/people/cookie.ts'
 import { signingKeys } from '../../../server/access/people/signing-keys.ts'
@@ -18,18 +18,12 @@ const PASSWORD = 'correct horse battery'
 const sealer = createSealer([{ id: 'test', key: randomBytes(32) }])
 const cookies = createSessionCookie({ keys: signingKeys(sealer), secure: false })
 
-let attackerWaiting: string
-let careful: Awaited<ReturnType<typeof withSecondFactor>>
 const account = await testAccount()
 const { db, clock } = account
 const services = [personService(account)]
 const dashboard = await startDashboard({ db, clock, services, sealer, trustProxy: ['127.0.0.0/8'] })
 const attacker = await dashboard.person({ password: PASSWORD })
 const victim = await dashboard.person({ password: PASSWORD })
-beforeAll(async () => {
-  careful = await withSecondFactor()
-  attackerWaiting = (await signIn((await withSecondFactor()).email)).cookie
-})
 
 const call = (path: string, body: object, cookie?: string) => callSignIn(path, body, { url: dashboard.url, cookie })
 const signIn = (email: string, cookie?: string) => call('/sign-in/email', { email, password: PASSWORD }, cookie)
@@ -39,6 +33,8 @@ const personBehind = (cookie: string) =>
     .getPerson({})
     .then(({ email }) => email)
     .catch(() => undefined)
+const careful = await withSecondFactor()
+const { cookie: attackerWaiting } = await signIn((await withSecondFactor()).email)
 
 async function withSecondFactor() {
   const { email, cookie } = await dashboard.person({ password: PASSWORD })

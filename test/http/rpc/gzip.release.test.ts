@@ -14,31 +14,27 @@ import {
   createGrpcWebTransport,
 } from '@connectrpc/connect-node'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { EmailService, SendRequestSchema, SendResponseSchema } from '../../../gen/verdict/v1/emails_pb.ts'
 import { reasonOf } from '../../../server/errors.ts'
 import { SHARE_FACTOR } from '../../../server/http/body/body.ts'
 import { untilEnd } from '../../harness/until-end.ts'
-import { type Gateway, KEY, startGateway, startSlow } from '../gateway.ts'
+import { KEY, startGateway, startSlow } from '../gateway.ts'
 import { MAIL } from '../requests.ts'
 import { delivered } from '../resources.ts'
 
 /** The text of a reply, by the subject: long enough to be packed. */
 const REPLY = { short: 'OK', long: 'Accepted. '.repeat(500) }
 
-let gateway: Gateway
-let session: http2.ClientHttp2Session
-beforeAll(async () => {
-  gateway = untilEnd(
-    await startGateway({
-      async send({ subject }) {
-        const reply = subject === 'long' ? REPLY.long : REPLY.short
-        return { ...delivered(), smtp: { ...delivered().smtp, reply } }
-      },
-    }),
-  )
-  session = http2.connect(gateway.url)
-})
+const gateway = untilEnd(
+  await startGateway({
+    async send({ subject }) {
+      const reply = subject === 'long' ? REPLY.long : REPLY.short
+      return { ...delivered(), smtp: { ...delivered().smtp, reply } }
+    },
+  }),
+)
+const session = http2.connect(gateway.url)
 afterAll(() => session.destroy())
 
 const MiB = 2 ** 20

@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { eq, sql } from '../../../server/db/drizzle.ts'
 import { newId, publicId } from '../../../server/db/ids.ts'
 import { openMessages, openRecipients } from '../../../server/db/schema.ts'
@@ -12,15 +12,12 @@ import { newClaim } from '../../harness/claim.ts'
 import { recipient } from '../../harness/recipient.ts'
 import { startApi } from '../api.ts'
 
-let first: string
 const SENT = { tag: 'order', metadata: { order: '1234', 7: 'seven' } }
 const api = await startApi()
-beforeAll(async () => {
-  first = (await api.send({ tenant_id: 'shop-1', ...SENT })).json.message_id
-  await api.send({ to: ['mailbox_full@simulator.test', 'Delivered@simulator.test'] })
-  await api.send({ to: 'invalid_address@simulator.test', tenant_id: 'shop-2' })
-  await api.send({}, { 'x-service-sandbox': 'true' })
-})
+const first: string = (await api.send({ tenant_id: 'shop-1', ...SENT })).json.message_id
+await api.send({ to: ['mailbox_full@simulator.test', 'Delivered@simulator.test'] })
+await api.send({ to: 'invalid_address@simulator.test', tenant_id: 'shop-2' })
+await api.send({}, { 'x-service-sandbox': 'true' })
 
 const list = (query: string, key?: string) => api.call('GET', `/api/v1/events?${query}`, { key })
 const found = async (query: string) =>
