@@ -14,7 +14,6 @@ const sendRaw = (raw: Buffer, more: object = {}) =>
   api.call('POST', '/api/v1/emails/send', { body: { to: 'ann@example.net', raw: raw.toString('base64'), ...more } })
 
 const grpc = () => api.grpc(EmailService)
-const headers = () => ({ authorization: `Bearer ${api.keys.live}` })
 
 const mailCommands = () =>
   api.world.exchanger.sessions.flatMap(({ commands }) => commands).filter((command) => command.startsWith('MAIL'))
@@ -49,7 +48,7 @@ test.each(BAD_MESSAGES)('%s: 400 on raw over REST and gRPC, nothing is sent or s
   expect(json.error).toBe('invalid_payload')
   expect(json.details[0]).toMatchObject({ field: 'raw', message: expect.stringMatching(fault) })
   const error = await grpc()
-    .send({ to: ['ann@example.net'], raw }, { headers: headers() })
+    .send({ to: ['ann@example.net'], raw })
     .catch((error) => error)
   expect(error.code).toBe(Code.InvalidArgument)
   expect(contentsOfError(error).fields[0]).toMatchObject({ field: 'raw', message: expect.stringMatching(fault) })
@@ -85,7 +84,7 @@ test('a message from another domain than one of the account is 403, and nothing 
   const { status, json } = await sendRaw(messageOf(['From: eve@example.com', 'To: ann@example.net']))
   expect([status, json.error]).toEqual([403, 'domain_not_verified'])
   const error = await grpc()
-    .send({ to: ['ann@example.net'], raw: messageOf(['From: eve@example.com']) }, { headers: headers() })
+    .send({ to: ['ann@example.net'], raw: messageOf(['From: eve@example.com']) })
     .catch((error) => error)
   expect([error.code, reasonOf(error)]).toEqual([Code.PermissionDenied, 'domain_not_verified'])
   const pending = await sendRaw(messageOf(['From: eve@pending.test', 'To: ann@example.net']))
