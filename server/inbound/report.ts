@@ -1,6 +1,6 @@
 import { domainOf, lowerAscii } from '../../mail/address.ts'
 import { bufferOf } from '../../net/bytes.ts'
-import { readComplaint } from './arf.ts'
+import { type Complaint, readComplaint, readMicrosoftComplaint } from './arf.ts'
 import { aside } from './aside.ts'
 import type { FailedRecipient } from './diagnosis.ts'
 import { readDeliveryStatus } from './dsn.ts'
@@ -10,8 +10,7 @@ import { readPlainTextBounce } from './plain-text-bounce.ts'
 
 export type Report =
   | { kind: 'bounce'; failures: FailedRecipient[] }
-  /** `type` is that of the report, such as `abuse`; `addresses` may have complained, the most reliable first. */
-  | { kind: 'complaint'; type: string; addresses: string[] }
+  | Complaint
   /** The notice of a mail system about a failure that it does not tell in a way we can read. */
   | { kind: 'unread' }
   /** It reports no failure and no complaint, or is no report at all. `why` is for people. */
@@ -36,12 +35,20 @@ export async function readReport(
   const parts = await readParts(mail)
   if (!parts) return none('it cannot be read as mail')
   const complaint = readComplaint(parts)
-  if (complaint) return { kind: 'complaint', ...complaint }
+  if (complaint) return complaint
   if (isOtherReport(parts)) return none('it reports neither a failure nor a complaint')
   const ours = ourNamesIn(mail, returnPath)
-  if (!hasNullSender) return none('its envelope has a sender, and a bounce has none')
   const failures = readDeliveryStatus(parts, ours)
+  if (failures && !hasNullSender) return NOT_NULL
   if (failures) return failures.length > 0 ? { kind: 'bounce', failures } : none('its status part names no failure')
+  const bounce = hasNullSender ? readPlainText(parts, ours) : NOT_NULL
+  // A copy of the message in a bounce may have the field of a complaint, too.
+  return bounce.kind === 'bounce' ? bounce : (readMicrosoftComplaint(parts) ?? bounce)
+}
+
+const NOT_NULL: Report = { kind: 'none', why: 'its envelope has a sender, and a bounce has none' }
+
+function readPlainText(parts: Parts, ours: readonly string[]): Report {
   if (isNoFailure(parts)) return none('it is about a delivery that succeeded, or that is not over')
   const plainFailures = readPlainTextBounce(parts, ours)
   if (!isFromMailSystem(parts) && !(plainFailures.some(isQuoted) && namesUs(parts, ours)))

@@ -240,7 +240,7 @@ test('the status of the fields goes with the text, unless it is that of a reply'
   })
 })
 
-test.each(['abuse', 'fraud', 'virus', 'opt-out', 'opt-out-list', 'ABUSE'])('%s is a complaint', async (type) => {
+test.each(['abuse', 'fraud', 'opt-out', 'opt-out-list', 'ABUSE'])('%s is a complaint', async (type) => {
   const mail = arf({ type, fields: 'Removal-Recipient: b@example.net\nOriginal-Rcpt-To: a@example.net\n' })
   expect(await readReport(Buffer.from(mail))).toEqual({
     kind: 'complaint',
@@ -249,7 +249,7 @@ test.each(['abuse', 'fraud', 'virus', 'opt-out', 'opt-out-list', 'ABUSE'])('%s i
   })
 })
 
-test.each(['not-spam', 'auth-failure', 'other', ''])('"%s" is none', async (type) => {
+test.each(['not-spam', 'auth-failure', 'virus', 'other', ''])('"%s" is none', async (type) => {
   expect(await readReport(Buffer.from(arf({ type })))).toMatchObject({ kind: 'none' })
 })
 
