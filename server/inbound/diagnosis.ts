@@ -2,6 +2,8 @@ import type { BounceReason, DecidedBy, Kind, Reply, ReplyReading } from '../../m
 import { classifyRefusal } from '../../mail/smtp/classify.ts'
 import { toReply } from '../../mail/smtp/reply.ts'
 import { readAs } from '../../mail/smtp/rules.ts'
+import { atMostRefused } from './member.ts'
+import { isBeforeRecipient, isOfOther, quotedReply } from './quoted-reply.ts'
 
 /** What a bounce says about one failed recipient. The readers of all formats fill it in. */
 export interface RecipientReport {
@@ -15,6 +17,10 @@ export interface RecipientReport {
   mx?: string
   /** Our names in the report: see `KnownNames`. */
   ours: readonly string[]
+  /** The report says elsewhere that the reply came before the recipient: see `isBeforeRecipient`. */
+  isSenders?: boolean
+  /** Something in the report speaks against a reply about this mailbox. */
+  isDoubtful?: boolean
 }
 
 /** Why delivery to a recipient failed. */
@@ -47,12 +53,6 @@ export interface FailedRecipient extends Diagnosis {
   failedAddress?: string
 }
 
-/**
- * A reply code, at the start of a line or after its server, as in `mx.example.com: 550 ...`, `[192.0.2.1] 550 ...`,
- * `#550 ...`, `550: ...` and `returned '550 ...`.
- */
-const REPLY_CODE =
-  /(?:^|[:;,\]<>'"([#] ?|\b(?:said|returned|error|problem|code|reason|reply|with|was) )([45](?:[0-5]\d|71))(?=:?[ -](?:#?\d\.\d|[^\s\d]|\d{1,2} \p{L}|(?:\d{1,3}\.){3}\d)|$)/u
 /** An enhanced status code at the start of a line, in brackets, or after `#`. */
 const STATUS = /(?:^|[#([:'"] ?)([45]\.\d{1,3}\.\d{1,3})\b(?!\.)/
 // The reply codes for a bounce that quotes none. No rule decides by them alone, so the text decides.
@@ -61,10 +61,6 @@ const PERMANENT_CODE = 554
 /** Longer text is cut: no SMTP reply is as long. */
 const MAX_CHARACTERS = 4_096
 
-/** What a bounce says of a reply that the server gave before it saw a recipient: it is about the sender. */
-const BEFORE_RECIPIENT =
-  /\b(?:after|in (?:reply|response) to|following|responding to) (?:the )?(?:initial connection|connect(?:ion)?\b|helo|ehlo|lhlo|starttls|mail from)/i
-
 /** The row that holds for any reply: without a reply of a server it is no evidence. */
 const NOT_UNDERSTOOD = 'sender (not understood)'
 
@@ -72,7 +68,8 @@ const NOT_UNDERSTOOD = 'sender (not understood)'
  * Finds the reason of a bounce. It turns the bounce into the SMTP reply that caused it and applies the rules for
  * replies: see `classify`.
  */
-export function diagnose({ recipient, status = '', lines: reported, mx = '', ours }: RecipientReport): Diagnosis {
+export function diagnose({ isSenders, isDoubtful, ...report }: RecipientReport): Diagnosis {
+  const { recipient, status = '', lines: reported, mx = '', ours } = report
   const lines = reported.join('\n').slice(0, MAX_CHARACTERS).split('\n')
   const quoted = quotedReply(lines)
   const code = quoted?.code ?? (status.startsWith('4') ? TEMPORARY_CODE : PERMANENT_CODE)
@@ -83,9 +80,10 @@ export function diagnose({ recipient, status = '', lines: reported, mx = '', our
   // A code that ends with .0.0 says no more than the first digit of a reply code.
   const enhanced = candidates.find((each) => each && !each.endsWith('.0.0'))
   const fullReply: Reply = enhanced === undefined ? reply : { ...reply, enhanced }
-  const phase = quoted && BEFORE_RECIPIENT.test(reported.join(' ').slice(0, MAX_CHARACTERS)) ? 'mail' : 'late'
+  const phase = quoted && (isSenders || isBeforeRecipient(lines)) ? 'mail' : 'late'
   const { outcome, reading: read } = classifyRefusal({ phase, reply: fullReply, mx, names: { recipient, ours } })
-  const reading = quoted === undefined && read.kind === 'unknown' ? asReporters(read) : read
+  const believed = quoted === undefined && read.kind === 'unknown' ? asReporters(read) : read
+  const reading = quoted && (isDoubtful || isOfOther(lines)) ? { ...read, kind: atMostRefused(read.kind) } : believed
   const phrase = readAs(reading)
   const isRepeated = enhanced !== undefined && reply.text.includes(enhanced)
   const detail = [quoted?.code, !isRepeated && enhanced, reply.text].filter(Boolean).join(' ')
@@ -102,29 +100,3 @@ const asReporters = (reading: ReplyReading): ReplyReading =>
   reading.decidedBy === 'words'
     ? { ...reading, kind: 'refused', row: 'unknown, says the reporter' }
     : { ...reading, kind: 'status', row: 'unknown by its status' }
-
-/**
- * The SMTP reply that a bounce quotes, from its code up to an empty line or a line with another code. Bounces join or
- * fold the lines of a reply in their own way, so a new line of the reply begins at each line break, and wherever the
- * code is repeated.
- */
-function quotedReply(lines: string[]): { code: number; lines: string[] } | undefined {
-  for (const [i, line] of lines.entries()) {
-    const match = REPLY_CODE.exec(line)
-    if (match?.[1] === undefined) continue
-    const code = match[1]
-    const from = match.index + match[0].length - code.length
-    const rest = lines.slice(i + 1)
-    const next = rest.findIndex((each) => each === '' || beginsOtherReply(each, code))
-    const text = [line.slice(from), ...(next < 0 ? rest : rest.slice(0, next))].join('\n')
-    // Some reporters put the words behind the code in quotes, or after a colon.
-    const unquoted = text.replace(/^(\d{3})(?::[ -]|[ -]['"])/, '$1 ')
-    return { code: Number(code), lines: unquoted.split(new RegExp(`\\n|\\s(?=${code}[ -])`)) }
-  }
-  return undefined
-}
-
-function beginsOtherReply(line: string, code: string): boolean {
-  const other = /^[45](?:[0-5]\d|71)(?=[ -])/.exec(line)?.[0]
-  return other !== undefined && other !== code
-}

@@ -1,8 +1,10 @@
-import { lowerAscii } from '../../mail/address.ts'
-import { diagnose, type FailedRecipient } from './diagnosis.ts'
+import { domainOf, lowerAscii } from '../../mail/address.ts'
+import { isAtLeast } from '../../mail/smtp/attempt.ts'
+import { type Diagnosis, diagnose, type FailedRecipient, type RecipientReport } from './diagnosis.ts'
 import type { Parts } from './mime-parts.ts'
 import { noticeOf, passagesOf } from './notice.ts'
-import { bareValue, type Field, fieldLines, fieldValue, readFields, withoutType } from './report-fields.ts'
+import { isBeforeRecipient, mayBeExample, quotesReply } from './quoted-reply.ts'
+import { bareValue, type Field, fieldLines, fieldValue, readFields, typeOf, withoutType } from './report-fields.ts'
 
 const DELIVERY_STATUS = ['message/delivery-status', 'message/global-delivery-status']
 const MAX_RECIPIENTS = 100
@@ -17,35 +19,75 @@ export function readDeliveryStatus(parts: Parts, ours: readonly string[] = []): 
   if (groups.length === 0) return undefined
   // OpenSMTPD writes `error`.
   const failed = groups.filter((fields) => /^(?:fail|error)/i.test(fieldValue(fields, 'action')))
-  const notice = noticeOf(parts.text)
+  const notice = noticeOf(parts.text, parts.copy)
+  const passages = passagesOf(notice, ours)
   return failed.map((fields): FailedRecipient => {
-    const [status = ''] = STATUS.exec(fieldValue(fields, 'status')) ?? []
     const addresses = ['original-recipient', 'final-recipient']
       .map((name) => bareValue(fieldValue(fields, name)))
       .filter((address) => address !== '')
+    const names = addresses.map(lowerAscii)
+    const isNamed = (address = '') => names.includes(address)
+    const own = passages.filter((passage) => [passage.address, passage.from, ...passage.beside].some(isNamed))
+    const about = own.flatMap(({ lines }) => lines)
+    // What the text says of another recipient is nothing about this one.
+    const general = passages.length === 0 && failed.length === 1 ? notice : []
     const [recipient] = addresses
-    const failedAddress = failedAddressOf(fields)
+    const [status = ''] = STATUS.exec(fieldValue(fields, 'status')) ?? []
     const mx = bareValue(fieldValue(fields, 'remote-mta'))
-    const report = { recipient, status, mx, ours }
-    const diagnosis = diagnose({ ...report, lines: diagnosticOf(fields) })
-    if (isSpecific(diagnosis.readAs)) return { ...diagnosis, addresses, failedAddress }
-    // The fields say little: the text for people may quote the reply.
-    const passages = passagesOf(notice, (address) => ours.includes(address))
-    const own = passages.filter(({ address }) => addresses.some((each) => lowerAscii(each) === address))
-    const lines = own.length > 0 || failed.length > 1 ? own.flatMap((passage) => passage.lines) : notice
-    // Where the fields quote a reply, the status is that of the reply.
-    const fromText = diagnose({ ...report, status: diagnosis.code === undefined ? status : '', lines })
-    const isBetter = fromText.reason !== undefined && (diagnosis.reason === undefined || isSpecific(fromText.readAs))
-    return { ...(isBetter ? fromText : diagnosis), addresses, failedAddress }
+    const report = {
+      ...{ recipient, status, mx, ours },
+      isSenders: isBeforeRecipient(about) ?? isBeforeRecipient(notice),
+      isDoubtful: isDoubtful(fields, { recipient, status, mx, ours }) || own.some(({ beside }) => beside.length > 0),
+    }
+    const diagnosis = diagnoseBoth(report, diagnosticOf(fields), { about, general })
+    const member = own.find(({ address, from }) => isNamed(from) && !isNamed(address))?.address
+    const failedAddress = nameIn(fields, 'x-actual-recipient') ?? member ?? nameIn(fields, 'final-recipient')
+    return { ...diagnosis, addresses, failedAddress }
   })
 }
 
-/** A mail server that forwards names its own recipient. Other types than these are no addresses of mail. */
-function failedAddressOf(fields: Field[]): string | undefined {
-  const named = ['x-actual-recipient', 'final-recipient'].map((name) => fieldValue(fields, name))
-  const address = named.find((value) => /^(?:(?:rfc822|utf-8)\s{0,8};|[^;]*@)/i.test(value))
-  return address === undefined ? undefined : bareValue(address)
+/** The mailbox that failed, in whatever form: a program, or a user of another system, is not the recipient. */
+const nameIn = (fields: Field[], name: string) => bareValue(fieldValue(fields, name)) || undefined
+
+/** The status codes (RFC 3463) that may be about a mailbox, or about nothing. */
+const MAILBOX_STATUS = /^$|^[45]\.(?:0\.\d+|[235]\.0|1\.(?:[013456]|10|11)|2\.1)$/
+/** The types of a diagnostic that a server gave, and no program of the reporter. Some reporters write none. */
+const SMTP = /^(?:|smtp|lmtp)$/i
+
+type Reported = Omit<RecipientReport, 'lines'>
+
+/** Whether a field says that the failure is not about the mailbox, or that no server of the recipient reported it. */
+function isDoubtful(fields: Field[], { recipient = '', status = '', mx = '', ours }: Reported): boolean {
+  const domains = ours.map((name) => name.toLowerCase()).filter((name) => name !== domainOf(lowerAscii(recipient)))
+  const isOurs = domains.some((domain) => `.${mx.toLowerCase()}`.endsWith(`.${domain}`))
+  return isOurs || !MAILBOX_STATUS.test(status) || !SMTP.test(typeOf(fieldValue(fields, 'diagnostic-code')))
 }
+
+/** What the fields say; where that is little, the text for people may quote the reply. */
+function diagnoseBoth(
+  report: Reported,
+  lines: string[],
+  { about, general }: { about: string[]; general: string[] },
+): Diagnosis {
+  const diagnosis = diagnose({ ...report, lines })
+  const isDecided = isSpecific(diagnosis.readAs)
+  const text = about.length > 0 ? about : general
+  const isQuoted = text.some(quotesReply)
+  if (isDecided && (hasWords(lines) || (about.length === 0 && !isQuoted))) return diagnosis
+  const fromText = diagnose({
+    ...report,
+    // Where the fields quote a reply, the status is that of the reply.
+    status: diagnosis.code === undefined ? report.status : '',
+    // Codes without words have those of the text.
+    lines: isDecided && !isQuoted ? [[...lines, ...text].join(' ')] : text,
+    isDoubtful: report.isDoubtful || mayBeExample(text),
+  })
+  if (isDecided) return isAtLeast(fromText.kind, diagnosis.kind) ? diagnosis : fromText
+  const isBetter = fromText.reason !== undefined && (diagnosis.reason === undefined || isSpecific(fromText.readAs))
+  return isBetter ? fromText : diagnosis
+}
+
+const hasWords = (lines: readonly string[]) => /\p{L}{2}/u.test(lines.join(' ').replace(/\S{1,64}@\S{1,253}/g, ''))
 
 /** `<mx.example.com #5.7.1 smtp; 550 5.7.1 ...>` */
 const SUPPLEMENT = /^<.{0,253}?#[245]\.\d{1,3}\.\d{1,3} smtp;\s?(.{1,1000}?)>?$/i

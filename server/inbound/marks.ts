@@ -20,7 +20,7 @@ const ownSubject = ({ header }: Parts) => header('subject').match(/(?:warning:)?
 /** A notice of a mail system about a delivery that is not over, or that succeeded. */
 export function isNoFailure(parts: Parts): boolean {
   const subject = ownSubject(parts)
-  const beginning = `${subject}\n${noticeOf(parts.text).join('\n').slice(0, 3_000)}`
+  const beginning = `${subject}\n${noticeOf(parts.text, parts.copy).join('\n').slice(0, 3_000)}`
   return DELAY.test(beginning) || DONE.test(beginning) || CHALLENGE.test(subject)
 }
 

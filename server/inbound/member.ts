@@ -11,8 +11,9 @@ import { isAtLeast, type Kind } from '../../mail/smtp/attempt.ts'
  * ann@example.net: an alias may have such a member, too. Any other mailbox is a `member`.
  */
 export function mailboxOf(failed: string, recipient: string): 'same' | 'inside' | 'member' {
-  // What is no address names no mailbox.
-  if (!/[^@\s]@[^@\s]/.test(failed)) return 'same'
+  // A name without a host is one of a local user; what is no address at all, such as a program, is never the recipient.
+  if (!/[^@\s]@[^@\s]/.test(failed))
+    return lowerAscii(failed) === localOf(withoutLabel(recipient)) ? 'inside' : 'member'
   const address = matchingFormOf(failed) ?? lowerAscii(failed)
   const [theirs, ours] = [address, lowerAscii(recipient)].map(withoutLabel) as [string, string]
   if (theirs === ours) return 'same'
@@ -31,8 +32,12 @@ export function kindAgainst(
   isShared = false,
 ): Kind | undefined {
   if (mailbox === 'member') return undefined
-  return (isShared || mailbox === 'inside') && isAtLeast(kind, 'refused') ? 'refused' : kind
+  return isShared || mailbox === 'inside' ? atMostRefused(kind) : kind
 }
+
+/** What is left of a kind where something speaks against it. */
+export const atMostRefused = (kind: Kind | undefined): Kind | undefined =>
+  isAtLeast(kind, 'refused') ? 'refused' : kind
 
 const localOf = (address: string) => address.slice(0, address.lastIndexOf('@')).toLowerCase()
 

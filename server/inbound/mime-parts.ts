@@ -14,12 +14,16 @@ export interface Parts {
   part(...types: string[]): string | undefined
   /** The contents of all parts that are not a copy of the message. */
   statements: string[]
+  /** The attached copy of the message, as it came and decoded; empty when there is none. */
+  copy: string
 }
 
 const MAX_HEADER_BYTES = 64 * 1024
 const MAX_BODY_BYTES = 256 * 1024
 const MAX_DEPTH = 10
 const COPIES = new Set(['message/rfc822', 'message/global', 'text/rfc822-headers', 'message/global-headers'])
+
+const isCopy = ({ mimeType }: { mimeType: string }) => COPIES.has(mimeType)
 
 /** The parser throws on parts nested too deep, and on headers too large: then there is nothing to read. */
 const parse = (mail: Buffer) =>
@@ -41,7 +45,7 @@ export async function decodedTexts(mail: Uint8Array, depth = 2): Promise<string[
   const texts = [email.text, email.html].filter((text) => text !== undefined)
   for (const { mimeType, content } of email.attachments) {
     texts.push(textOf(content))
-    if (depth > 0 && COPIES.has(mimeType)) texts.push(...(await decodedTexts(Buffer.from(textOf(content)), depth - 1)))
+    if (depth > 0 && isCopy({ mimeType })) texts.push(...(await decodedTexts(Buffer.from(textOf(content)), depth - 1)))
   }
   return texts
 }
@@ -55,9 +59,8 @@ export async function readParts(mail: Buffer): Promise<Parts | undefined> {
   const isEmpty = !email.html?.trim() && email.attachments.length === 0
   // A multipart whose boundary never comes has no parts: then the body itself is read.
   const text = email.text?.trim() ? email.text : isEmpty ? bodyOf(mail) : textOfHtml(email.html ?? '')
-  const contents = email.attachments
-    .filter(({ mimeType }) => !COPIES.has(mimeType))
-    .map(({ content }) => textOf(content))
+  const [attached = ''] = email.attachments.filter(isCopy).map(({ content }) => textOf(content))
+  const contents = email.attachments.filter((attachment) => !isCopy(attachment)).map(({ content }) => textOf(content))
   return {
     header: (name) => decodeWords(email.headers.find(({ key }) => key === name)?.value ?? ''),
     text,
@@ -66,6 +69,7 @@ export async function readParts(mail: Buffer): Promise<Parts | undefined> {
       return content === undefined ? undefined : textOf(content)
     },
     statements: [text, ...contents],
+    copy: [attached, ...(await decodedTexts(Buffer.from(attached), 0))].join('\n'),
   }
 }
 

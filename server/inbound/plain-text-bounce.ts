@@ -2,7 +2,8 @@ import { lowerAscii } from '../../mail/address.ts'
 import { isAtLeast } from '../../mail/smtp/attempt.ts'
 import { type Diagnosis, diagnose, type FailedRecipient } from './diagnosis.ts'
 import type { Parts } from './mime-parts.ts'
-import { noticeOf, passagesOf } from './notice.ts'
+import { noticeOf, type Passage, passagesOf } from './notice.ts'
+import { isBeforeRecipient, mayBeExample } from './quoted-reply.ts'
 
 // Reports that consist only of text for people, as qmail, Exim, Exchange and many others write them.
 
@@ -15,30 +16,42 @@ const BEYOND_DOUBT = new Set<string | undefined>(['mailbox (unknown, says the re
 
 /** The recipients that the notice names, each with the reason that follows its address. */
 export function readPlainTextBounce(parts: Parts, ours: readonly string[] = []): FailedRecipient[] {
-  const notice = noticeOf(parts.text)
-  const passages = passagesOf(notice, (address) => isOurs(address, ours))
-  const named = failedRecipients(parts)
-  const addresses = named.length > 0 ? named : passages.map(({ address }) => address)
-  const general = diagnosisOf(undefined, notice, ours)
+  const notice = noticeOf(parts.text, parts.copy)
+  const passages = passagesOf(notice, ours)
+  const failed = failedRecipients(parts)
+  const addresses = failed.length > 0 ? failed : passages.map(({ address }) => address)
+  // Where the notice names another address, only what comes before all addresses is about each of them.
+  const isOfOthers = passages.some((passage) => addresses.some((each) => lowerAscii(each) !== passage.address))
+  const first = notice.findIndex((line) => line.includes('@'))
+  const isSenders = isBeforeRecipient(notice)
+  const general = diagnosisOf({ lines: isOfOthers ? notice.slice(0, first) : notice }, ours, isSenders)
   const isSure = isReply(general) || BEYOND_DOUBT.has(general.readAs)
   const all: Diagnosis = isSure ? general : { detail: general.detail }
   const failures = addresses.flatMap((address): FailedRecipient[] => {
-    const passage = passages.find((each) => each.address === lowerAscii(address))
-    const own = passage && diagnosisOf(address, passage.lines, ours)
+    const named = lowerAscii(address)
+    const passage = passages.find((each) => each.address === named) ?? passages.find(({ from }) => from === named)
+    const own = passage && diagnosisOf(passage, ours, isSenders)
     // A reason before the address, or after a list of addresses, is that of them all.
     const diagnosis = own?.reason !== undefined ? own : { ...all, detail: own?.detail || all.detail }
-    if (diagnosis.reason === undefined && named.length === 0) return []
-    return [{ ...diagnosis, addresses: [address], failedAddress: address }]
+    if (diagnosis.reason === undefined && failed.length === 0) return []
+    const { from, address: failedAddress = address } = passage ?? {}
+    return [{ ...diagnosis, addresses: [...new Set([from ?? address, address])], failedAddress }]
   })
   if (failures.length > 0 || all.reason === undefined) return failures
   return [{ ...all, addresses: [] }]
 }
 
-function diagnosisOf(recipient: string | undefined, lines: string[], ours: readonly string[]): Diagnosis {
+function diagnosisOf(
+  { address: recipient, lines, beside = [] }: Partial<Passage> & Pick<Passage, 'lines'>,
+  ours: readonly string[],
+  isSendersElsewhere?: boolean,
+): Diagnosis {
   const text = lines.join(' ')
   const [, mx] = /\bhost ([\w.-]{1,253}) ?[[(]/.exec(text) ?? []
   const own = withoutAddressLine(lines)
-  const read = (lines: string[]) => diagnose({ recipient, lines, mx, ours })
+  const isSenders = isBeforeRecipient(lines) ?? isSendersElsewhere
+  const isDoubtful = beside.length > 0 || mayBeExample(lines)
+  const read = (lines: string[]) => diagnose({ recipient, lines, mx, ours, isSenders, isDoubtful })
   const diagnosis = read(own)
   const paragraphs = paragraphsOf(own).map(read)
   // A gateway may have added a paragraph that speaks of something else. A reply decides, then what counts least: a
@@ -82,6 +95,3 @@ function failedRecipients({ header }: Parts): string[] {
   const list = header('x-failed-recipients').split(',', MAX_RECIPIENTS)
   return [...new Set(list.map((address) => address.trim()).filter((address) => address !== ''))]
 }
-
-const isOurs = (address: string, ours: readonly string[]) =>
-  ours.includes(address) || /^(?:mailer-daemon|postmaster|abuse|support|helpdesk)@/.test(address)

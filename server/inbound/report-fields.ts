@@ -60,6 +60,9 @@ function characterOf(hex: string): string {
   return code > 0x10ffff ? '\ufffd' : String.fromCodePoint(code).toWellFormed()
 }
 
+/** The type of a value: `smtp` of `smtp; 550 5.1.1 ...`; empty when it has none. */
+export const typeOf = (value: string): string => /^([\w-]{1,32})\s{0,8};/.exec(value)?.[1] ?? ''
+
 /** The value without its type: `550 5.1.1 ...` of `smtp; 550 5.1.1 ...`. */
 export function withoutType(value: string): string {
   return value.replace(/^[\w-]{1,32}\s{0,8};\s{0,8}/, '')

@@ -164,9 +164,9 @@ test.each([
 test.each([
   ['Original-Recipient: rfc822; a@example.net\n', ['a@example.net', 'ann@example.net'], 'ann@example.net'],
   ['X-Actual-Recipient: rfc822; b@example.org\n', ['ann@example.net'], 'b@example.org'],
-  ['X-Actual-Recipient: X-Unix; |/bin/filter\n', ['ann@example.net'], 'ann@example.net'],
+  ['X-Actual-Recipient: X-Unix; |/bin/filter\n', ['ann@example.net'], '|/bin/filter'],
   ['X-Actual-Recipient: b@example.org\n', ['ann@example.net'], 'b@example.org'],
-  ['X-Actual-Recipient: X-Unix; b@example.org\n', ['ann@example.net'], 'ann@example.net'],
+  ['X-Actual-Recipient: X-Unix; b@example.org\n', ['ann@example.net'], 'b@example.org'],
 ])('the addresses of a recipient with %j are %j, and %s failed', async (fields, addresses, failedAddress) => {
   expect(await status(`${ANN}Status: 5.1.1\n${fields}`)).toMatchObject({ addresses, failedAddress })
 })

@@ -15,7 +15,10 @@ test.each([
   ['ann@gmail.com', 'member'],
   ['ann@other.co.uk', 'member'],
   ['bob@mailhost', 'member'],
-  ['redacted', 'same'],
+  ['ann', 'inside'],
+  ['bob', 'member'],
+  ['redacted', 'member'],
+  ['|/usr/bin/vacation', 'member'],
   ['"ann"@shop.example.co.uk', 'same'],
 ] as const)('%s is the %s mailbox', (failed, mailbox) => {
   expect(mailboxOf(failed, RECIPIENT)).toBe(mailbox)
