@@ -17,7 +17,7 @@ const MOSTLY_WAITING = 2 * availableParallelism()
 /** Workers for files that mostly wait for time limits, beside some that keep a processor busy: three to a processor. */
 const WAITING_OR_BUSY = 3 * availableParallelism()
 /** Workers for files that start processes and wait for them. */
-export const WITH_PROCESSES = Math.ceil(1.5 * availableParallelism())
+export const WITH_PROCESSES = 3 * availableParallelism()
 
 /** For a busy machine: what is waited for comes, however long it takes. */
 export const patience = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
@@ -62,12 +62,12 @@ export default defineConfig({
       // These need Temporal, which a new machine has to build first.
       {
         test: {
+          ...sharing,
           name: 'processes',
           include: [PROCESSES],
-          globalSetup: ['test/harness/global-temporal.ts'],
+          globalSetup: [...sharing.globalSetup, 'test/harness/global-temporal.ts'],
           sequence: { groupOrder: 2 },
           maxWorkers: WITH_PROCESSES,
-          ...patience,
         },
       },
     ],

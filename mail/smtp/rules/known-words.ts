@@ -59,7 +59,7 @@ export const MAY_PASS = new RegExp(
     'позже, временно, подождите, 稍后, 稍後, 暂时, 暫時, 重试, 後で, 一時的',
   ),
 )
-/** `Keiner ist unbekannt`: two negations say that somebody is known. */
+/** `Keiner ist unbekannt`: two negations say that the user is known. */
 const DOUBLE_NEGATION = new RegExp(
   `${words(...NO_WORDS, 'not, no, isnt, nicht, ne, pas, non, niet, nie, não, inte, ikke, не')} (?:[a-z]{1,12} )?${words(...NO_SUCH_WORDS)}`,
 )

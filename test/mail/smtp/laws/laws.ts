@@ -226,7 +226,7 @@ function strangeWords(): Law {
   }
 }
 
-/** Our names, and the address of somebody else. */
+/** Our names, and the address of another person. */
 function otherNames(): Law {
   const names = [' <bob@third.example>', ' mail.sender.example', ' b.01@rp.sender.example', ' 192.0.2.25', ' <b.01>']
   const cases = product(unknownPlaces(), names, [0])
