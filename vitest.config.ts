@@ -12,13 +12,10 @@ const PROCESSES = 'test/**/*.process.test.ts'
 /** Configurations of their own run these. */
 const ELSEWHERE = ['test/**/*.release.test.ts', 'test/real/**', 'test/faults/**', 'test/cluster/**']
 
-/** Workers for files that wait for sockets and PostgreSQL at least half of their time: two to a processor. */
+/** Workers for files that wait for sockets, PostgreSQL and processes at least half of their time: two to a processor. */
 const MOSTLY_WAITING = 2 * availableParallelism()
 /** Workers for files that mostly wait for time limits, beside some that keep a processor busy: three to a processor. */
 const WAITING_OR_BUSY = 3 * availableParallelism()
-/** Workers for files that start processes and wait for them. */
-export const WITH_PROCESSES = 3 * availableParallelism()
-
 /** For a busy machine: what is waited for comes, however long it takes. */
 export const patience = { testTimeout: 120_000, hookTimeout: 120_000, expect: { poll: { timeout: 20_000 } } }
 
@@ -67,7 +64,7 @@ export default defineConfig({
           include: [PROCESSES],
           globalSetup: [...sharing.globalSetup, 'test/harness/global-temporal.ts'],
           sequence: { groupOrder: 2 },
-          maxWorkers: WITH_PROCESSES,
+          maxWorkers: MOSTLY_WAITING,
         },
       },
     ],

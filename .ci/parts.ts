@@ -90,8 +90,8 @@ export const PARTS: readonly Part[] = [
     name: 'release',
     ...vitest('npm run test:release --', 'vitest.release.config.ts', 'release'),
     each: 'release',
-    checks: '`npm start` and its embedded parts, the snippets of the guides, long runs of processes',
-    rooms: ['dev/', 'server/process/', 'server/notices/', 'cli/', 'docs/', 'workflows/'],
+    checks: '`npm start` and its embedded parts, the snippets of the guides, long runs of processes, our own tools',
+    rooms: ['.ci/', 'dev/', 'fuzz/', 'server/process/', 'server/notices/', 'cli/', 'docs/', 'workflows/'],
   },
   {
     name: 'dashboard',

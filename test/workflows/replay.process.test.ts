@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { temporal } from '@temporalio/proto'
+import proto from '@temporalio/proto'
 import { Worker } from '@temporalio/worker'
 import { expect, inject, test } from 'vitest'
 import { RANGE_SCENARIOS } from './range-scenarios.ts'
 import { SCENARIOS } from './scenarios.ts'
 import { quiet } from './world.ts'
 
-const { History } = temporal.api.history.v1
+const { History } = proto.temporal.api.history.v1
 const folder = new URL('histories/', import.meta.url)
 const files = readdirSync(folder)
 

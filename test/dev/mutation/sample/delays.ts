@@ -1,4 +1,4 @@
-// The room of `measure-room.process.test.ts`: its tests notice some changes of this file, and miss others.
+// The room of `measure-room.release.test.ts`: its tests notice some changes of this file, and miss others.
 
 export const words = (list: string) => new Set(list.split(', '))
 
