@@ -12,7 +12,7 @@ const PROCESSES = 'test/**/*.process.test.ts'
 /** Configurations of their own run these. */
 const ELSEWHERE = ['test/**/*.release.test.ts', 'test/real/**', 'test/faults/**', 'test/cluster/**']
 
-/** Workers for files that wait for sockets, PostgreSQL and processes at least half of their time: two to a processor. */
+/** Workers for files that wait for sockets, PostgreSQL and processes half of their time: two to a processor. */
 const MOSTLY_WAITING = 2 * availableParallelism()
 /** Workers for files that mostly wait for time limits, beside some that keep a processor busy: three to a processor. */
 const WAITING_OR_BUSY = 3 * availableParallelism()

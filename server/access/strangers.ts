@@ -1,8 +1,25 @@
-import { networkOf } from '../../net/network.ts'
+import { networkOf, networksOf } from '../../net/network.ts'
 import { createWindows, type Visit } from './windows.ts'
 
-/** Counts requests without a valid credential by their address, 600 a minute. */
+const windowMs = 60_000
+
+/**
+ * Counts requests without a valid credential: 600 a minute of an IPv4 address or a /64, and 6,000 of a /48, of which
+ * one subscriber may have all.
+ */
 export function createStrangers(now?: () => number): (remoteAddress: string) => Visit {
-  const visit = createWindows({ limit: 600, windowMs: 60_000, now })
-  return (remoteAddress) => visit(networkOf(remoteAddress))
+  const visit = createWindows({ limit: 600, windowMs, now })
+  const visitOfWidest = createWindows({ limit: 6_000, windowMs, now })
+  return (remoteAddress) => {
+    const [widest] = networksOf(remoteAddress)
+    const ofWidest = visitOfWidest(widest)
+    if (ofWidest.over) return ofWidest
+    const one = visit(networkOf(remoteAddress))
+    if (one.over) ofWidest.forget()
+    const forget = () => {
+      one.forget()
+      ofWidest.forget()
+    }
+    return { ...one, forget }
+  }
 }

@@ -30,6 +30,18 @@ test('the addresses of one IPv6 /64 count together, those of different /64 separ
   expect(admitted(visit, 1_000, (i) => `2001:db8:0:2:${i.toString(16)}::`)).toBe(600)
 })
 
+test('the /64 of one /48 have 6,000 together, and what is refused there counts for none', () => {
+  const visit = createStrangers()
+  const ofHex = (network: string) => (i: number) => `2001:db8:${network}:${(i % 100).toString(16)}::1`
+  expect(admitted(visit, 20_000, ofHex('1'))).toBe(6_000)
+  expect(admitted(visit, 600, ofHex('2'))).toBe(600)
+  const other = createStrangers()
+  expect(admitted(other, 6_000, () => '2001:db8::1')).toBe(600)
+  expect(admitted(other, 6_000, (i) => `2001:db8:0:${(1 + (i % 9)).toString(16)}::1`)).toBe(5_400)
+  for (let i = 0; i < 1_000; i++) other('2001:db8:0:a::1').forget()
+  expect(admitted(other, 1_000, () => '2001:db8:0:a::1')).toBe(0)
+})
+
 test('an IPv4 address is the same in its IPv6 form', () => {
   const visit = createStrangers()
   expect(admitted(visit, 600, () => '::ffff:192.0.2.1')).toBe(600)

@@ -1,9 +1,11 @@
-import { networkOf } from '../../../net/network.ts'
+import { networkOf, networksOf } from '../../../net/network.ts'
 import { usedUp } from '../limiter.ts'
 import { createWindows, type Visit } from '../windows.ts'
 
 const WINDOW_MS = 15 * 60_000
 const FROM_ADDRESS = { limit: 100, windowMs: WINDOW_MS }
+/** For a /48, because one subscriber may have all of its /64. */
+const FROM_WIDEST_NETWORK = { limit: 1_000, windowMs: WINDOW_MS }
 const FROM_ADDRESS_FOR_EMAIL = { limit: 10, windowMs: WINDOW_MS }
 const IN_SESSION = { limit: 10, windowMs: WINDOW_MS }
 
@@ -33,12 +35,14 @@ export interface CredentialAttempts {
  */
 export function createCredentialAttempts(): CredentialAttempts {
   const fromAddress = createWindows(FROM_ADDRESS)
+  const fromWidestNetwork = createWindows(FROM_WIDEST_NETWORK)
   const fromAddressForEmail = createWindows(FROM_ADDRESS_FOR_EMAIL)
   const inSession = createWindows(IN_SESSION)
   return {
     run({ remoteAddress, email, session }, check, isWrong) {
       const network = networkOf(remoteAddress)
-      const visits = [() => fromAddress(network)]
+      const [widest] = networksOf(remoteAddress)
+      const visits = [() => fromAddress(network), () => fromWidestNetwork(widest)]
       if (email !== undefined) visits.push(() => fromAddressForEmail(`${network} ${email.toLowerCase()}`))
       if (session !== undefined) visits.push(() => inSession(session))
       return countWrong(visits, check, isWrong)
