@@ -26,9 +26,10 @@ export type Answer<T> =
   | { kind: 'nodata'; secure?: true }
   /**
    * SERVFAIL, REFUSED, a timeout or a malformed response: nothing is known about the name. With `noSlot` no slot became
-   * free and no server was queried, so nothing is known about the servers either.
+   * free and no server was queried, so nothing is known about the servers either. With `isServfail` the resolver could
+   * not find out, or found a forgery.
    */
-  | { kind: 'failure'; cause: string; noSlot?: true }
+  | { kind: 'failure'; cause: string; noSlot?: true; isServfail?: true }
 
 /**
  * Looks up records, for all of the service. Cached answers need no slot. Every other look-up takes one while it queries
@@ -195,6 +196,7 @@ function failure(name: string, type: RecordType, cause: string) {
 
 /** RFC 1035 4.1.1: the RCODEs that prove nothing about a name. */
 export const RCODES: Record<number, string> = { 1: 'FORMERR', 2: 'SERVFAIL', 4: 'NOTIMP', 5: 'REFUSED' }
+const SERVFAIL = 2
 
 function answerIn(
   { rcode, answers, isAuthoritative, offersRecursion, isAuthenticated }: DnsResponse,
@@ -202,6 +204,7 @@ function answerIn(
   type: RecordType,
   dnssec: boolean,
 ): AnyAnswer {
+  if (rcode === SERVFAIL) return { ...failure(name, type, 'SERVFAIL'), isServfail: true }
   if (rcode !== 0 && rcode !== 3) return failure(name, type, RCODES[rcode] ?? `RCODE ${rcode}`)
   const records = rcode === 0 ? followAliases(answers, name, type) : undefined
   const secure = dnssec && isAuthenticated ? { secure: true as const } : {}

@@ -164,6 +164,16 @@ export interface Host {
 /** Who demands that mail reaches a host only over TLS, with a certificate that proves to be the host's. */
 export type TlsDemand = 'DANE' | 'MTA-STS' | 'the sending domain'
 
+/** An exchanger that may not be tried now. */
+export interface SkippedHost {
+  mx: string
+  detail: string
+  /** We could not find out; otherwise its zone is broken or forged. */
+  isOurs: boolean
+  /** Only some of its addresses are unknown: the others are tried. */
+  isPart?: boolean
+}
+
 /** Domains with the same set of exchangers are one site: they share connections, and each has its own transaction. */
 export interface Site {
   /** A site that demands TLS has another key than the same site without that demand: see `demandTls`. */
@@ -173,11 +183,11 @@ export interface Site {
   /** In the order in which the engine tries them. */
   hosts: Host[]
   /** Looks up the exchangers behind these, for a message that none of these has taken. */
-  further?: (request: SlotRequest) => Promise<Host[]>
+  further?: (request: SlotRequest) => Promise<Pick<Site, 'hosts' | 'skipped'>>
   /** When absent, the engine uses TLS where it is offered, whatever the certificate, and sends in clear elsewhere. */
   tlsDemandedBy?: TlsDemand
-  /** Exchangers that may not be tried now, because their TLSA records could not be looked up. */
-  skipped?: TriedHost[]
+  /** Exchangers that could not be looked up. While one of them is ours, silence of the others proves nothing. */
+  skipped?: SkippedHost[]
   /** Replaces the timeout of the greeting and of each command. */
   commandTimeoutMs?: number
   /** Replaces the limits of its first exchanger's provider. */

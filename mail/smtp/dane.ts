@@ -14,8 +14,14 @@ export interface DanePolicy {
   names: string[]
 }
 
-/** `unknown`: the records could not be looked up, so the host may not be used (RFC 7672 2.1.2). */
-export type DaneFinding = { kind: 'none' } | { kind: 'policy'; policy: DanePolicy } | { kind: 'unknown'; cause: string }
+/**
+ * `unknown`: the records could not be looked up, so the host may not be used (RFC 7672 2.1.2). SERVFAIL may mean a
+ * forgery or a broken zone; any other failure is ours.
+ */
+export type DaneFinding =
+  | { kind: 'none' }
+  | { kind: 'policy'; policy: DanePolicy }
+  | { kind: 'unknown'; cause: string; isOurs: boolean }
 
 /** An exchanger whose MX and address answers are secure. */
 export interface SecureHost {
@@ -33,7 +39,7 @@ export function createDaneLookUp(resolver: Pick<WatchedResolver, 'tlsa'>, port: 
     const baseDomains = [host.canonicalName, host.name].filter((name) => name !== undefined)
     for (const baseDomain of baseDomains) {
       const answer = await resolver.tlsa(`_${port}._tcp.${baseDomain}`, request)
-      if (answer.kind === 'failure') return { kind: 'unknown', cause: answer.cause }
+      if (answer.kind === 'failure') return { kind: 'unknown', cause: answer.cause, isOurs: !answer.isServfail }
       if (answer.kind !== 'records' || !answer.secure) continue
       const names = [...new Set([baseDomain, ...host.nextHop])]
       return { kind: 'policy', policy: { records: usableRecords(answer.records), baseDomain, names } }

@@ -92,7 +92,10 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
     },
     further: async () => {
       const request = { accountId, untilMs: deadlines.dotMs, signal: shared.signal() }
-      return site.further ? own.during(site.further(request)) : []
+      if (!site.further) return []
+      const { hosts, skipped = [] } = await own.during(site.further(request))
+      queue.skip(skipped)
+      return hosts
     },
     async nextPlace() {
       const request = { accountId, untilMs: deadlines.nextPlaceMs, signal: shared.signal() }

@@ -1,7 +1,7 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import type { SlotRequest } from '../../net/fair-slots.ts'
 import type { Answer, Exchange, Resolver } from '../dns/resolver.ts'
-import type { Host, MxLookup, Site, TriedHost } from './attempt.ts'
+import type { Host, MxLookup, Site, SkippedHost } from './attempt.ts'
 import { type DaneFinding, daneKey, type SecureHost } from './dane.ts'
 import { MAX_HOSTS } from './next-hosts.ts'
 
@@ -74,9 +74,13 @@ export async function siteOf(
   const isEnough = candidates.filter(mayBeTried).length === FIRST
   if (!isEnough) candidates.push(...(await candidatesOf(rest)))
   const hosts = hostsAmong(candidates).slice(0, MAX_HOSTS)
-  const further: Site['further'] = async (asker) =>
-    hostsAmong(await candidatesOf(rest, asker)).slice(0, MAX_HOSTS - FIRST)
+  const further: Site['further'] = async (asker) => {
+    const more = await candidatesOf(rest, asker)
+    return { hosts: hostsAmong(more).slice(0, MAX_HOSTS - FIRST), skipped: more.flatMap(skippedHost) }
+  }
   const skipped = candidates.flatMap(skippedHost)
+  const ours = skipped.find(({ isOurs }) => isOurs)
+  if (hosts.length === 0 && ours) return { kind: 'our_fault', cause: ours.detail }
   if (hosts.length === 0 && skipped.length === 0) return withoutHosts(candidates, found)
   const name = siteKey(found.exchanges, options.smtpPort)
   const demands = daneKey(candidates.map(({ host, dane }) => ({ name: host.name, finding: dane })))
@@ -86,8 +90,6 @@ export async function siteOf(
 }
 
 function withoutHosts(candidates: readonly Candidate[], { policy, withoutAddress }: Exchangers): MxLookup {
-  const failure = candidates.find(({ failure }) => failure !== undefined)?.failure
-  if (failure !== undefined) return { kind: 'our_fault', cause: failure }
   if (policy && candidates.some(({ isPermitted }) => !isPermitted))
     return { kind: 'no_permitted_mx', detail: policy.withoutPermission }
   const refused = candidates.find(({ isRefused }) => isRefused)
@@ -120,6 +122,7 @@ async function candidateOf(
 
 export async function addressesOf(resolver: Resolver, name: string, request?: SlotRequest): Promise<HostAddresses> {
   if (name === 'localhost') return { addresses: LOCALHOST }
+  if (isIP(name) !== 0) return { addresses: [name] }
   const answers: Answer<string>[] = await Promise.all([resolver.a(name, request), resolver.aaaa(name, request)])
   const addresses = answers.flatMap((answer) => (answer.kind === 'records' ? answer.records : []))
   const found = answers.filter((answer) => answer.kind === 'records')
@@ -162,6 +165,8 @@ const mayBeTried = ({ host, dane, isPermitted }: Candidate) =>
 
 const hostsAmong = (candidates: readonly Candidate[]): Host[] => candidates.filter(mayBeTried).map(({ host }) => host)
 
-function skippedHost({ host, dane }: Candidate): TriedHost[] {
-  return dane.kind === 'unknown' ? [{ mx: host.name, phase: 'dns', detail: dane.cause }] : []
+function skippedHost(candidate: Candidate): SkippedHost[] {
+  const { host, failure, dane } = candidate
+  if (failure !== undefined) return [{ mx: host.name, detail: failure, isOurs: true, isPart: mayBeTried(candidate) }]
+  return dane.kind === 'unknown' ? [{ mx: host.name, detail: dane.cause, isOurs: dane.isOurs }] : []
 }

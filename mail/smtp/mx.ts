@@ -1,4 +1,3 @@
-import { isIP } from 'node:net'
 import type { SlotRequest } from '../../net/fair-slots.ts'
 import { NO_SLOT } from '../dns/resolver.ts'
 import type { MxLookup } from './attempt.ts'
@@ -93,9 +92,9 @@ async function siteOfRoute(
   { host: name, port }: Route,
   request: SlotRequest | undefined,
 ): Promise<MxLookup> {
-  const isName = isIP(name) === 0
-  const { addresses, failure } = isName ? await addressesOf(resolver, name, request) : { addresses: [name] }
+  const { addresses, failure } = await addressesOf(resolver, name, request)
   if (addresses.length === 0) return { kind: 'our_fault', cause: failure ?? `the route's host ${name} has no address` }
   const host = { name, preference: 0, addresses: dialOrder(addresses, random), port }
-  return { kind: 'site', site: { key: `${name}:${port}`, hosts: [host] } }
+  const skipped = failure === undefined ? undefined : [{ mx: name, detail: failure, isOurs: true, isPart: true }]
+  return { kind: 'site', site: { key: `${name}:${port}`, hosts: [host], ...(skipped && { skipped }) } }
 }

@@ -1,4 +1,4 @@
-import type { SmtpAttempt, Timings, TriedHost, Verdict } from './attempt.ts'
+import type { SkippedHost, SmtpAttempt, Timings, TriedHost, Verdict } from './attempt.ts'
 import { type Failure, judgeFailure } from './failure.ts'
 import type { OwnTime } from './own-time.ts'
 import { wordsOf } from './reply.ts'
@@ -43,7 +43,7 @@ const MAX_CONNECTIONS = 2
 interface QueueParts {
   startedAtMs: number
   own: Pick<OwnTime, 'ms'>
-  skipped?: readonly TriedHost[]
+  skipped?: readonly SkippedHost[]
 }
 
 /**
@@ -58,14 +58,24 @@ export class RecipientQueue {
   #lastEvidence: Evidence | undefined
 
   constructor(recipients: readonly IndexedAddress[], { startedAtMs, own, skipped = [] }: QueueParts) {
-    const skippedTries = skipped.map(skippedTry)
     this.#startedAtMs = startedAtMs
     this.#own = own
     this.#waiting = new Set(
       recipients.map(({ index, address }) => {
-        return { index, address, timings: {}, failedTries: [...skippedTries], last: skippedTries[0], connections: 0 }
+        return { index, address, timings: {}, failedTries: [], last: undefined, connections: 0 }
       }),
     )
+    this.skip(skipped)
+  }
+
+  /** These hosts may not be tried for the recipients that wait. */
+  skip(hosts: readonly SkippedHost[]): void {
+    for (const host of hosts)
+      for (const recipient of this.#waiting) {
+        const skipped = skippedTry(host)
+        if (!host.isPart) recipient.failedTries.push(skipped)
+        if (!recipient.last || weightOf(skipped) > weightOf(recipient.last)) recipient.last = skipped
+      }
   }
 
   /** The recipients that wait, in their order. */
@@ -116,9 +126,7 @@ export class RecipientQueue {
 
   #addTry(recipient: QueuedRecipient, failedTry: FailedTry): void {
     recipient.failedTries.push(failedTry)
-    // A server's reply, or its lack of TLS, tells more than the silence of the next server.
-    const { last } = recipient
-    if (!last || isTelling(failedTry.failure) || !isTelling(last.failure)) recipient.last = failedTry
+    if (!recipient.last || weightOf(failedTry) >= weightOf(recipient.last)) recipient.last = failedTry
     this.#waiting.add(recipient)
   }
 
@@ -130,7 +138,8 @@ export class RecipientQueue {
     for (const recipient of [...this.#waiting]) {
       const { last, address } = recipient
       const evidence = this.#lastEvidence
-      if (last) this.settle(recipient, last.postponement ?? verdictOn(last, address), last.evidence)
+      if (last && !(isOurs && last.failure.how === 'skipped'))
+        this.settle(recipient, last.postponement ?? verdictOn(last, address), last.evidence)
       else if (evidence && !isOurs) this.settle(recipient, NO_TIME_LEFT, { ...evidence, transaction: undefined })
       else this.settle(recipient, verdictOn(withoutTry(cause), address), { tls: null })
     }
@@ -177,13 +186,15 @@ function triedHost({ failure: { phase, how, reply, detail = how }, evidence: { m
   return tried
 }
 
-/** Its TLSA records may come the next time. */
-function skippedTry({ mx, phase, detail }: TriedHost): FailedTry {
-  return { failure: { kind: 'failure', phase, how: 'skipped', detail }, evidence: { mx, tls: null } }
+function skippedTry({ mx, detail, isOurs }: SkippedHost): FailedTry {
+  const how = isOurs ? 'local' : 'skipped'
+  return { failure: { kind: 'failure', phase: 'dns', how, detail }, evidence: { mx, tls: null } }
 }
 
-function isTelling({ how, reply }: Failure): boolean {
-  return reply !== undefined || how === 'insecure'
+/** A server's reply, or its lack of TLS, tells more than a fault of ours, which tells more than a server's silence. */
+function weightOf({ failure: { how, reply } }: FailedTry): number {
+  if (reply !== undefined || how === 'insecure') return 2
+  return how === 'local' || how === 'left' ? 1 : 0
 }
 
 function withoutTry(cause: string): FailedTry {

@@ -72,6 +72,7 @@ test.concurrent.each(['servfail', 'refused', 'silence', 'garbage'] as const)(
     expect(await resolver.mx('example.test')).toEqual({
       kind: 'failure',
       cause: expect.stringContaining('MX example.test'),
+      ...(fault === 'servfail' && { isServfail: true }),
     })
     expect(dns.count('MX example.test')).toBe(2)
     // Two timeouts of 300 ms, with much room: a third query is counted above.

@@ -21,7 +21,7 @@ afterEach(async () => {
 test('hosts without TLSA records add nothing to the key of a site, and unknown ones do', () => {
   const none = { name: 'mx1.test', finding: { kind: 'none' } } as const
   expect(daneKey([none, { ...none, name: 'mx2.test' }])).toBe('')
-  expect(daneKey([none, { name: 'mx2.test', finding: { kind: 'unknown', cause: 'SERVFAIL' } }])).toMatch(
+  expect(daneKey([none, { name: 'mx2.test', finding: { kind: 'unknown', cause: 'SERVFAIL', isOurs: false } }])).toMatch(
     /^ by DANE \w{32}$/,
   )
 })

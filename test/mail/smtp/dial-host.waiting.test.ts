@@ -102,7 +102,7 @@ test('an exchanger behind two silent ones is looked up while there is time for a
   const asked: { accountId?: string; untilMs?: number }[] = []
   const further: Site['further'] = async (request) => {
     asked.push(request)
-    return [hostOf(alive, 'mx3.example.test')]
+    return { hosts: [hostOf(alive, 'mx3.example.test')] }
   }
   const site = (key: string) => ({ ...siteOf(silent, silent), key, further })
   const more = { accountId: 'account', budgetMs: 10_000 }

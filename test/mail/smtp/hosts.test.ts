@@ -139,7 +139,7 @@ test('exchangers behind the first two are looked up when those have not taken th
   let asked = 0
   const further = async () => {
     asked++
-    return [hostOf(alive, 'mx3.example.test')]
+    return { hosts: [hostOf(alive, 'mx3.example.test')] }
   }
   const engine = engineWith()
   const ill = { ...siteOf(await closedPort(), await exchangerWith({ mail: '421 4.3.2 shutting down' })), further }

@@ -215,7 +215,9 @@ test.concurrent('hosts are in order of preference with the configured port, and 
     { name: 'mx1.test', preference: 10, addresses: ['192.0.2.1'], port: 25 },
     { name: 'mx2.test', preference: 20, addresses: ['192.0.2.2'], port: 25 },
   ])
-  expect(await further!({})).toEqual([{ name: 'half.test', preference: 30, addresses: ['192.0.2.3'], port: 25 }])
+  expect((await further!({})).hosts).toEqual([
+    { name: 'half.test', preference: 30, addresses: ['192.0.2.3'], port: 25 },
+  ])
 })
 
 test.concurrent('where one of the first two cannot be asked, all are looked up at once, and none comes later', async () => {

@@ -188,8 +188,8 @@ test('why a try is in clear is listed, and does not decide', () => {
 
 test('exchangers that may not be tried now are listed for each recipient, and end those without another try', () => {
   const skipped = [
-    { mx: 'a', phase: 'dns' as const, detail: 'SERVFAIL' },
-    { mx: 'b', phase: 'dns' as const, detail: 'REFUSED' },
+    { mx: 'a', detail: 'SERVFAIL', isOurs: false },
+    { mx: 'b', detail: 'REFUSED', isOurs: false },
   ]
   const queue = queueOf(2, { skipped })
   const [one] = all(queue)
