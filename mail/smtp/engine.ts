@@ -46,12 +46,14 @@ export interface EngineOptions extends Omit<MxOptions, 'random' | 'daneOf'> {
    */
   onLateReply?: (attempt: SmtpAttempt, reference?: string) => void
   limits?: Partial<EngineLimits>
+  /** How far this machine's clock is from the true time, as far as that is known. */
+  clockErrorMs?: () => number
 }
 
 /** Looks up where the mail of a domain goes, and delivers there while the caller waits: SMTP and DNS with a verdict. */
 export function createEngine(options: EngineOptions): WatchedEngine {
   const { heloName, onLateReply, random = Math.random, openPlaces, shapeOf = createShaping([]) } = options
-  const { tlsa, smtpPort, sourceAddresses = [] } = options
+  const { tlsa, smtpPort, sourceAddresses = [], clockErrorMs = () => 0 } = options
   const limits = { ...ENGINE_LIMITS, ...options.limits }
   const daneOf = tlsa && createDaneLookUp({ tlsa }, smtpPort)
   const lookUpMx = createMxLookUp({ ...options, daneOf, random })
@@ -61,7 +63,8 @@ export function createEngine(options: EngineOptions): WatchedEngine {
   const silentHosts = createHostMemory(limits.silentMs)
   const forgetfulHosts = createHostMemory(limits.forgetfulMs)
   const slowSites = createSlowSites(limits)
-  const opening = { heloName, tlsContexts: createTlsContexts(), cleartextHosts, silentHosts, forgetfulHosts, limits }
+  const memories = { cleartextHosts, silentHosts, forgetfulHosts }
+  const opening = { heloName, tlsContexts: createTlsContexts(), ...memories, limits, clockErrorMs }
   const tools = { pool, lateReplies, slowSites, opening, sourceAddresses, shapeOf, random }
 
   return {

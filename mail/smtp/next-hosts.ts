@@ -25,6 +25,8 @@ export function hostsAfter({ phase, how, reply }: Failure, { hosts, host, isUsed
   if (isUsed && phase === 'mail' && how !== 'left') return sameHostFirst(hosts, host)
   if (how === 'slow') return [host]
   if (how === 'garbage') return mayRepeat ? [host] : []
+  // What we could not judge of this host's TLS says nothing of the next one.
+  if (how === 'local' && phase === 'starttls') return otherHosts(hosts, host)
   const isRefusedByHost = () => phase === 'greeting' || phase === 'ehlo' || isRefusedInTrouble(phase, reply, host)
   const mayOtherHostHelp = how === 'refused' ? isRefusedByHost() : ['closed', 'timeout', 'insecure'].includes(how)
   return mayOtherHostHelp ? otherHosts(hosts, host) : []

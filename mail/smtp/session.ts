@@ -5,7 +5,7 @@ import { type Failure, failureOf } from './failure.ts'
 import type { HostMemory } from './host-memory.ts'
 import { isCompletion, type RawReply, wordsOf } from './reply.ts'
 import type { Stopwatch } from './stopwatch.ts'
-import { type createTlsContexts, type TlsRule, tlsRuleOf, upgradeToTls } from './tls.ts'
+import { type createTlsContexts, isFlawOfClock, type TlsRule, tlsRuleOf, upgradeToTls } from './tls.ts'
 import { Wire } from './wire.ts'
 
 export interface Extensions {
@@ -63,6 +63,7 @@ export interface SessionOptions {
   /** The hosts that offer PIPELINING and let commands go without a reply. */
   forgetfulHosts: HostMemory
   limits: EngineLimits
+  clockErrorMs(): number
 }
 
 export interface SessionRequest {
@@ -90,7 +91,7 @@ export async function openSession(options: SessionOptions, call: SessionRequest)
   if (session.kind === 'session' || !isBrokenTls(session)) return session
   // Neither a caller that gave up nor our own lack of time proves anything about the server.
   if (call.signal?.aborted) return { ...session, how: 'left', detail: 'the caller left' }
-  if (rule) return insecure(session, rule)
+  if (rule) return insecure(session, rule, options.clockErrorMs())
   if (performance.now() >= call.untilMs) return session
   cleartextHosts.add(call.host)
   return { ...(await openOnce(options, call, false)), withoutTls: session }
@@ -104,9 +105,12 @@ function isBrokenTls({ phase, how }: Failure): boolean {
 function insecure(
   { detail = 'STARTTLS was refused', ...failure }: Failure,
   { by, mustVerify, dane }: TlsRule,
+  clockErrorMs: number,
 ): Failure {
   const certificate = dane ? ' with a certificate that matches its TLSA records' : ' with a valid certificate'
-  return { ...failure, how: 'insecure', detail: `${by} demands TLS${mustVerify ? certificate : ''}: ${detail}` }
+  const demand = `${by} demands TLS${mustVerify ? certificate : ''}: ${detail}`
+  if (!isFlawOfClock(detail, clockErrorMs)) return { ...failure, how: 'insecure', detail: demand }
+  return { ...failure, how: 'local', detail: `${demand}, by a clock of ours that is wrong` }
 }
 
 /** The greetings of servers that make senders whom they do not know wait after the dot, for each recipient. */

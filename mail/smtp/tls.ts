@@ -110,6 +110,15 @@ function flawOf(socket: TLSSocket, rule?: TlsRule): string | undefined {
   }
 }
 
+/** The flaws that a clock finds, in the words of Node and of `daneFlaw`. */
+const DATE_FLAWS = ['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID', 'an issuer of the certificate has expired']
+const MAX_CLOCK_ERROR_MS = 3_600_000
+
+/** Whether a flaw may be one of our clock: a certificate is judged by its dates only while that is right. */
+export function isFlawOfClock(flaw: string, clockErrorMs: number): boolean {
+  return DATE_FLAWS.includes(flaw) && Math.abs(clockErrorMs) > MAX_CLOCK_ERROR_MS
+}
+
 /** Node has names for the usual flaws, such as CERT_HAS_EXPIRED. The others are UNSPECIFIED: OpenSSL says more. */
 function pkixFlaw(tlsSocket: TLSSocket): string {
   const name = String(tlsSocket.authorizationError)

@@ -131,7 +131,7 @@ function simulatorReports(program: Program, sealer: Sealer): (mail: MailBack) =>
 }
 
 function startEngine(
-  { config, limits, log, metrics }: Program,
+  { config, limits, log, clock, metrics }: Program,
   { resolver, mayDial }: Parts,
   openPlaces: OpenSitePlaces,
 ): WatchedEngine {
@@ -160,6 +160,7 @@ function startEngine(
     sourceAddresses: config.smtpSourceAddresses,
     shapeOf: (site, domain) => shapeOf(site, domain),
     openPlaces,
+    clockErrorMs: () => Date.now() - clock.now(),
     onLateReply({ mx, reply, outcome }, messageId) {
       metrics.lateReplies.add({ outcome: outcome.kind })
       log.warn(

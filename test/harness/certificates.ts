@@ -199,6 +199,26 @@ t04oebR7vWBomoYovuBaqOadSZxY1I+lIv7I4HZ0lDLg0Z8spzRQyhLT
 `,
 }
 
+/** A self-signed certificate of mx1.example.test that is valid from 2120 on. */
+export const FUTURE_CERTIFICATE = {
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBSDCB76ADAgECAgIQADAKBggqhkjOPQQDAjAbMRkwFwYDVQQDDBBteDEuZXhh
+bXBsZS50ZXN0MCIYDzIxMjAwMTAxMDAwMDAwWhgPMjEyMTAxMDEwMDAwMDBaMBsx
+GTAXBgNVBAMMEG14MS5leGFtcGxlLnRlc3QwWTATBgcqhkjOPQIBBggqhkjOPQMB
+BwNCAASmF21auIkSuZmZun7VvnFQbyUamTNZAJg717KokJ505BJCakpHpn38h5To
+c2KlsC40+v1RrdbLbnUI2Rg+2q46ox8wHTAbBgNVHREEFDASghBteDEuZXhhbXBs
+ZS50ZXN0MAoGCCqGSM49BAMCA0gAMEUCIQCB1Ku/KsxoKFA9ASRx61kZxV+qpZV3
+XJp7+ssT7eh8yAIgEbPCJbi8n1LGQuWwF5bBdO7Q+JN0FA/wwrDAP37hPc8=
+-----END CERTIFICATE-----
+`,
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgnY9owxseer67f0mU
+nkZNrBi/Zbqa+tH8UrNQFn2NEfOhRANCAASmF21auIkSuZmZun7VvnFQbyUamTNZ
+AJg717KokJ505BJCakpHpn38h5Toc2KlsC40+v1RrdbLbnUI2Rg+2q46
+-----END PRIVATE KEY-----
+`,
+}
+
 /** A self-signed certificate of api.example.test that expired on 2026-01-01. */
 export const EXPIRED = {
   cert: `-----BEGIN CERTIFICATE-----
