@@ -162,7 +162,7 @@ export interface Host {
 }
 
 /** Who demands that mail reaches a host only over TLS, with a certificate that proves to be the host's. */
-export type TlsDemand = 'DANE' | 'MTA-STS' | 'the sending domain'
+export type TlsDemand = 'DANE' | 'MTA-STS' | 'an unchecked MTA-STS policy' | 'the sending domain'
 
 /** An exchanger that may not be tried now. */
 export interface SkippedHost {

@@ -36,7 +36,9 @@ export interface Exchangers {
   /** The MTA-STS policy of the domain. It has no say over an exchanger with usable TLSA records. */
   policy?: {
     permits(name: string): boolean
-    /** The detail when it permits none. */
+    /** As in `FoundPolicy`: whether it refuses an exchanger is not known. */
+    isUnchecked?: true
+    /** The detail when it permits none, or not all where it is unchecked. */
     withoutPermission: string
   }
 }
@@ -90,7 +92,7 @@ export async function siteOf(
 }
 
 function withoutHosts(candidates: readonly Candidate[], { policy, withoutAddress }: Exchangers): MxLookup {
-  if (policy && candidates.some(({ isPermitted }) => !isPermitted))
+  if (policy && !policy.isUnchecked && candidates.some(({ isPermitted }) => !isPermitted))
     return { kind: 'no_permitted_mx', detail: policy.withoutPermission }
   const refused = candidates.find(({ isRefused }) => isRefused)
   if (refused) return { kind: 'invalid_address', detail: `${refused.host.name} is no public mail exchanger` }
@@ -111,12 +113,14 @@ async function candidateOf(
   const isAsked = daneOf && nextHop && secure && allowed.length > 0
   const dane = isAsked ? await daneOf({ name, canonicalName, nextHop }, request) : NONE
   const demand = dane.kind === 'policy' ? dane.policy : undefined
+  const isPermitted = (demand?.records.length ?? 0) > 0 || (policy?.permits(name) ?? true)
+  const isUnknown = policy?.isUnchecked && !isPermitted && allowed.length > 0
   return {
     host: { ...host(dialOrder(allowed, random)), ...(demand && { dane: demand }) },
     isRefused: allowed.length < addresses.length,
-    failure,
+    failure: failure ?? (isUnknown ? policy.withoutPermission : undefined),
     dane,
-    isPermitted: (demand?.records.length ?? 0) > 0 || (policy?.permits(name) ?? true),
+    isPermitted,
   }
 }
 

@@ -4,7 +4,7 @@ import type { MxLookup } from './attempt.ts'
 import { addressesOf, dialOrder, type ExchangerOptions, type Exchangers, siteOf } from './exchangers.ts'
 import { permits } from './mta-sts.ts'
 import type { PolicyOf } from './sts-policies.ts'
-import { demandTls } from './tls.ts'
+import { demandTls, UNCHECKED_POLICY } from './tls.ts'
 
 /** Where the mail of a domain goes, whatever DNS says. The operator sets it, so neither MX nor address is checked. */
 export interface Route {
@@ -76,15 +76,20 @@ async function permittedSite(
   if (policy === 'no_slot') return { kind: 'our_fault', cause: `DNS TXT _mta-sts.${name}: ${NO_SLOT}` }
   if (policy?.mode !== 'enforce') return siteOf(options, found, request)
   const names = found.exchanges.slice(0, EXAMPLES).map((exchange) => exchange.name)
-  const withoutPermission = `the MTA-STS policy of ${name} permits none of its mail exchangers (${names.join(', ')})`
+  const { isUnchecked } = policy
+  const withoutPermission = isUnchecked
+    ? `the MTA-STS policy of ${name} does not permit all of its mail exchangers, and a newer one could not be read`
+    : `the MTA-STS policy of ${name} permits none of its mail exchangers (${names.join(', ')})`
   const isPermitted = (exchange: string) => permits(policy, exchange)
-  // An exchanger that is not permitted counts only when its TLSA records may prove what it is.
-  const exchanges = found.nextHop ? found.exchanges : found.exchanges.filter((each) => isPermitted(each.name))
+  // An exchanger that is not permitted counts when its TLSA records may prove what it is, or a newer policy permit it.
+  const mayCount = (exchange: string) => found.nextHop || isUnchecked || isPermitted(exchange)
+  const exchanges = found.exchanges.filter((exchange) => mayCount(exchange.name))
   if (exchanges.length === 0) return { kind: 'no_permitted_mx', detail: withoutPermission }
   const withoutAddress = `no mail exchanger that the MTA-STS policy of ${name} permits has an address`
-  const permitted = { ...found, exchanges, withoutAddress, policy: { permits: isPermitted, withoutPermission } }
-  const lookup = await siteOf(options, permitted, request)
-  return lookup.kind === 'site' ? { kind: 'site', site: demandTls(lookup.site, 'MTA-STS') } : lookup
+  const judging = { permits: isPermitted, isUnchecked, withoutPermission }
+  const lookup = await siteOf(options, { ...found, exchanges, withoutAddress, policy: judging }, request)
+  const by = isUnchecked ? UNCHECKED_POLICY : 'MTA-STS'
+  return lookup.kind === 'site' ? { kind: 'site', site: demandTls(lookup.site, by) } : lookup
 }
 
 async function siteOfRoute(

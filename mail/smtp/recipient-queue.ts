@@ -193,8 +193,8 @@ function skippedTry({ mx, detail, isOurs }: SkippedHost): FailedTry {
 
 /** A server's reply, or its lack of TLS, tells more than a fault of ours, which tells more than a server's silence. */
 function weightOf({ failure: { how, reply } }: FailedTry): number {
-  if (reply !== undefined || how === 'insecure') return 2
-  return how === 'local' || how === 'left' ? 1 : 0
+  if (how === 'local' || how === 'left') return 1
+  return reply !== undefined || how === 'insecure' ? 2 : 0
 }
 
 function withoutTry(cause: string): FailedTry {

@@ -5,7 +5,14 @@ import { type Failure, failureOf } from './failure.ts'
 import type { HostMemory } from './host-memory.ts'
 import { isCompletion, type RawReply, wordsOf } from './reply.ts'
 import type { Stopwatch } from './stopwatch.ts'
-import { type createTlsContexts, isFlawOfClock, type TlsRule, tlsRuleOf, upgradeToTls } from './tls.ts'
+import {
+  type createTlsContexts,
+  isFlawOfClock,
+  type TlsRule,
+  tlsRuleOf,
+  UNCHECKED_POLICY,
+  upgradeToTls,
+} from './tls.ts'
 import { Wire } from './wire.ts'
 
 export interface Extensions {
@@ -109,8 +116,9 @@ function insecure(
 ): Failure {
   const certificate = dane ? ' with a certificate that matches its TLSA records' : ' with a valid certificate'
   const demand = `${by} demands TLS${mustVerify ? certificate : ''}: ${detail}`
-  if (!isFlawOfClock(detail, clockErrorMs)) return { ...failure, how: 'insecure', detail: demand }
-  return { ...failure, how: 'local', detail: `${demand}, by a clock of ours that is wrong` }
+  if (isFlawOfClock(detail, clockErrorMs))
+    return { ...failure, how: 'local', detail: `${demand}, by a clock of ours that is wrong` }
+  return { ...failure, how: by === UNCHECKED_POLICY ? 'local' : 'insecure', detail: demand }
 }
 
 /** The greetings of servers that make senders whom they do not know wait after the dot, for each recipient. */

@@ -3,8 +3,11 @@ import { FairSlots, fourFifths, type SlotRequest } from '../../net/fair-slots.ts
 import type { Resolver } from '../dns/resolver.ts'
 import { type Policy, parsePolicy, policyIdOf } from './mta-sts.ts'
 
+/** `isUnchecked`: there may be a newer one, which could not be read. Then it refuses nothing for good (RFC 8461 5). */
+export type FoundPolicy = Policy & { isUnchecked?: true }
+
 /** `no_slot`: no slot for the look-up became free in time. The policy is unknown, which differs from no policy. */
-export type PolicyOf = (domain: string, request?: SlotRequest) => Promise<Policy | 'no_slot' | undefined>
+export type PolicyOf = (domain: string, request?: SlotRequest) => Promise<FoundPolicy | 'no_slot' | undefined>
 
 export interface StsPoliciesOptions {
   resolver: Pick<Resolver, 'txt'>
@@ -77,15 +80,15 @@ class StsPolicies {
     this.#failedUntilMs = createBoundedMap<number>({ maxEntries: max })
   }
 
-  async policyOf(domain: string, request?: SlotRequest): Promise<Policy | 'no_slot' | undefined> {
-    if ((this.#failedUntilMs.get(domain) ?? 0) > this.#now()) return this.#liveOf(domain)?.policy
+  async policyOf(domain: string, request?: SlotRequest): Promise<FoundPolicy | 'no_slot' | undefined> {
+    if ((this.#failedUntilMs.get(domain) ?? 0) > this.#now()) return this.#uncheckedOf(domain)
     const startedMs = this.#now()
     const answer = await this.#options.resolver.txt(`_mta-sts.${domain}`, request)
     const live = this.#liveOf(domain)
     if (answer.kind === 'failure') {
-      if (answer.noSlot) return live?.policy ?? 'no_slot'
+      if (answer.noSlot) return this.#uncheckedOf(domain) ?? 'no_slot'
       this.#noteFailure(domain, live && answer.cause)
-      return live?.policy
+      return this.#uncheckedOf(domain)
     }
     const id = answer.kind === 'records' ? policyIdOf(answer.records) : undefined
     // A missing record does not end a policy: removing the record is what an attacker would try first.
@@ -95,7 +98,7 @@ class StsPolicies {
     }
     const leftMs = LOOK_UP_MS - (this.#now() - startedMs)
     const policy = id === undefined ? undefined : await this.#fetchOnce(domain, id, leftMs, request)
-    return policy === 'no_slot' ? (live?.policy ?? policy) : (policy ?? live?.policy)
+    return policy === undefined || policy === 'no_slot' ? (this.#uncheckedOf(domain) ?? policy) : policy
   }
 
   /** Concurrent calls for a domain share one fetch. `timeoutMs` does not include the wait for a slot. */
@@ -129,6 +132,11 @@ class StsPolicies {
   #liveOf(domain: string): StoredPolicy | undefined {
     const policy = this.#stored.get(domain)
     return policy && policy.expiresMs > this.#now() ? policy : undefined
+  }
+
+  #uncheckedOf(domain: string): FoundPolicy | undefined {
+    const live = this.#liveOf(domain)
+    return live && { ...live.policy, isUnchecked: true }
   }
 
   /** A domain with mode `none` is about to end its policy, so its failures are not reported (RFC 8461 3.3). */

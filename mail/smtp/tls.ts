@@ -29,6 +29,9 @@ export function createTlsContexts() {
   }
 }
 
+/** An MTA-STS policy of which a newer one may demand nothing. */
+export const UNCHECKED_POLICY = 'an unchecked MTA-STS policy' satisfies TlsDemand
+
 /** The site with the demand for verified TLS. It shares no connections with the site without that demand. */
 export function demandTls(site: Site, by: TlsDemand): Site {
   return site.tlsDemandedBy
@@ -93,7 +96,7 @@ export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<TlsU
       end()
       const version = tlsSocket.getProtocol() ?? 'unknown'
       const flaw = flawOf(tlsSocket, rule)
-      const by = rule?.dane ? 'dane' : rule?.by === 'MTA-STS' ? 'mta-sts' : 'pkix'
+      const by = rule?.dane ? 'dane' : rule?.by === 'MTA-STS' || rule?.by === UNCHECKED_POLICY ? 'mta-sts' : 'pkix'
       const tls: TlsEvidence = flaw === undefined ? { version, verified: true, by } : { version, verified: false }
       resolve({ kind: 'upgraded', socket: tlsSocket, tls, flaw })
     })
