@@ -88,8 +88,11 @@ test('a policy whose update was announced, or could not be asked about, refuses 
       if (isSecond) await policyOf('example.test')
       const engine = engineWith({ resolver, policyOf, smtpPort: port })
       const found = await engine.lookUp('example.test')
-      const outcome = found.kind === 'site' ? outcomeOf(await send(engine, found.site)) : found.kind
+      const attempt = found.kind === 'site' ? await send(engine, found.site) : undefined
       engine.close()
+      const outcome = attempt ? outcomeOf(attempt) : found.kind
+      if (outcome === 'delivered' && decidingPolicy(world).policy !== 'mode none')
+        expect(attempt?.tls).toMatchObject({ verified: true, by: 'mta-sts' })
       seen.add(outcome)
       expect(outcome).toBe(expected(world))
     }),
