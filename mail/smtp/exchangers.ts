@@ -132,9 +132,12 @@ export async function addressesOf(resolver: Resolver, name: string, request?: Sl
   const found = answers.filter((answer) => answer.kind === 'records')
   const [first] = found
   const isSecure = first !== undefined && found.every(({ secure }) => secure)
+  // A zone that is broken for one family of addresses is the domain's fault, and the other family is all there is.
+  const failed = answers.filter((answer) => answer.kind === 'failure')
+  const ours = failed.filter(({ isServfail }) => !isServfail || found.length === 0)
   return {
     addresses,
-    failure: answers.find((answer) => answer.kind === 'failure')?.cause,
+    failure: ours[0]?.cause,
     ...(isSecure && { secure: true, canonicalName: first.canonicalName }),
   }
 }

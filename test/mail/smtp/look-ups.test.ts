@@ -14,12 +14,12 @@ const DEAD = '127.0.0.33'
 interface HostWorld {
   /** Where its addresses lead. */
   server: typeof WELL | typeof REFUSES | typeof DEAD
-  a: 'records' | 'failure' | 'nodata'
-  aaaa: 'records' | 'failure' | 'nodata'
+  a: 'records' | 'failure' | 'servfail' | 'nodata'
+  aaaa: 'records' | 'failure' | 'servfail' | 'nodata'
   tlsa: 'nodata' | 'servfail' | 'failure'
 }
 
-const families = fc.constantFrom('records', 'records', 'failure', 'nodata')
+const families = fc.constantFrom('records', 'records', 'failure', 'servfail', 'nodata')
 const hostWorld: fc.Arbitrary<HostWorld> = fc.record({
   server: fc.constantFrom(DEAD, DEAD, DEAD, DEAD, WELL, REFUSES),
   a: families,
@@ -38,7 +38,9 @@ function answerOf<T>(kind: 'records' | 'failure' | 'nodata' | 'servfail', record
 const hasAddress = ({ a, aaaa }: HostWorld) => a === 'records' || aaaa === 'records'
 const isUsed = (host: HostWorld) => hasAddress(host) && host.tlsa === 'nodata'
 const isUnknown = (host: HostWorld) =>
-  host.a === 'failure' || host.aaaa === 'failure' || (hasAddress(host) && host.tlsa === 'failure')
+  host.a === 'failure' ||
+  host.aaaa === 'failure' ||
+  (hasAddress(host) ? host.tlsa === 'failure' : host.a === 'servfail' || host.aaaa === 'servfail')
 
 /** The outcomes that are true of such hosts. */
 function expected(hosts: HostWorld[]): string[] {
