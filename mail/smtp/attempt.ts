@@ -213,6 +213,8 @@ export interface Asker {
   startedAtMs: number
   /** How long this service's own work and waits took since the start, in milliseconds, without the look-ups. */
   ownMs?: number
+  /** How long the look-ups took: time that the recipient's servers did not have. */
+  lookUpMs?: number
   /**
    * 15 s of it are kept for the reply to a dot; all before the dot, with any waiting, shares the rest.
    */

@@ -24,6 +24,7 @@ export interface DomainDelivery extends DomainMail {
   startedAtMs: number
   /** What was this service's own of the time since. */
   ownMs: number
+  lookUpMs?: number
   /** The pool has given a connection by then. */
   placeMs: number
   beforeDot: Delivery['beforeDot']
@@ -44,7 +45,7 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
   const { site, siteOfAddress, accountId, startedAtMs, deadlines, placeMs, signal } = delivery
   const { limits } = siteOfAddress
   using _ = unblocked.watch()
-  const own = createOwnTime(deadlines.dotMs - startedAtMs, delivery.ownMs)
+  const own = createOwnTime(deadlines.dotMs - startedAtMs, delivery.ownMs, delivery.lookUpMs)
   const queue = new RecipientQueue(delivery.recipients, { startedAtMs, own, skipped: site.skipped })
   const place = await own.during(pool.acquire(siteOfAddress, { accountId, untilMs: placeMs, signal }))
   if (place.kind === 'none') return queue.close(place.cause, true)

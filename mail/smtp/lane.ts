@@ -69,8 +69,9 @@ async function open(tools: LaneTools, lane: Lane, place: Place, host: Host): Pro
     return
   }
   stopwatch.end()
-  if (lane.isFirst) noteFailure(tools, session, call)
-  if (session.how === 'timeout' && (session.phase === 'connect' || session.phase === 'greeting')) {
+  const blamed = tools.own.blame(session, timeFor(session, call))
+  if (lane.isFirst) noteFailure(tools, blamed, call)
+  if (blamed.how === 'timeout' && (blamed.phase === 'connect' || blamed.phase === 'greeting')) {
     tools.opening.silentHosts.add(host)
     lane.silent++
   }
@@ -103,16 +104,17 @@ function timesToOpen({ opening, commandMs }: LaneTools, { hosts, silent }: Lane,
   return { connectMs, greetingMs: Math.min(connectMs, commandMs) }
 }
 
-function noteFailure(tools: LaneTools, failure: Failure, call: SessionRequest): void {
-  const { queue, own, commandMs } = tools
-  const { host, stopwatch, connectMs, greetingMs } = call
+function timeFor({ phase }: Failure, { connectMs, greetingMs, commandMs }: SessionRequest): number {
+  return phase === 'connect' ? connectMs : phase === 'greeting' ? greetingMs : commandMs
+}
+
+function noteFailure({ queue }: LaneTools, failure: Failure, { host, stopwatch }: SessionRequest): void {
   const { ip, tls = null, withoutTls } = failure
-  const serverMs = failure.phase === 'connect' ? connectMs : failure.phase === 'greeting' ? greetingMs : commandMs
   const evidence = { mx: host.name, ip, tls }
   const recipients = [...queue.waiting]
   for (const { timings } of recipients) stopwatch.addTo(timings, 0)
   if (withoutTls) noteWithoutTls(recipients, withoutTls, evidence)
-  queue.fail(recipients, own.blame(failure, serverMs), evidence)
+  queue.fail(recipients, failure, evidence)
 }
 
 /** One transaction with as many of the recipients that wait as the server takes at a time. */

@@ -75,10 +75,11 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
     lane.hosts = isMovingOn ? others : sameHostFirst(hosts, host)
     return
   }
+  const blamed = own.blame(failure, commandMs)
   // It has replied to MAIL, and not to what came with it.
-  const isForgetful = failure.how === 'timeout' && ['rcpt', 'data'].includes(failure.phase)
+  const isForgetful = blamed.how === 'timeout' && ['rcpt', 'data'].includes(blamed.phase)
   if (isForgetful && session.extensions.pipelining) tools.opening.forgetfulHosts.add(host)
-  queue.fail(undecided, own.blame(failure, commandMs), evidence)
+  queue.fail(undecided, blamed, evidence)
   if (failure.how === 'slow') {
     tools.atATime = 1
     tools.spread(queue.waiting.size)

@@ -3,19 +3,23 @@ import type { Failure } from './failure.ts'
 
 // Time of ours is never theirs: a server that was silent for a small part of its time, because this process took the
 // rest, is no silent server. Ours are the waits for a place, for the pace of the site and for permission, and the times
-// in which the event loop was blocked.
+// in which the event loop was blocked. The time of the look-ups is no server's of the recipient.
 
 export type OwnTime = ReturnType<typeof createOwnTime>
 
 /** Waits of ours that took less of the time before the dot than this share changed nothing. */
 const SHARE = 0.1
 
+/** Whether a server was silent for all of its time, which nothing has cut short. */
+export const hadAllOf = (serverMs: number, silentMs: number) => silentMs >= serverMs * (1 - SHARE)
+
 /**
  * The time of a delivery that was ours.
  * @param spanMs the time that a server has before the final dot when nothing of ours takes some of it
  * @param earlierMs what was ours of that time before the delivery
+ * @param lookUpMs what the look-ups took of it
  */
-export function createOwnTime(spanMs: number, earlierMs = 0) {
+export function createOwnTime(spanMs: number, earlierMs = 0, lookUpMs = 0) {
   const stalledBeforeMs = unblocked.stalledMs()
   let waitedMs = earlierMs
   /** Connections may wait at the same time. */
@@ -24,7 +28,7 @@ export function createOwnTime(spanMs: number, earlierMs = 0) {
 
   const waitingMs = () => (waits > 0 ? unblocked.now() - waitingSinceMs : 0)
   const ownMs = () => waitedMs + waitingMs() + unblocked.stalledMs() - stalledBeforeMs
-  const tookTime = () => ownMs() >= spanMs * SHARE
+  const tookTime = () => ownMs() >= spanMs * SHARE || ownMs() + lookUpMs >= spanMs / 2
 
   return {
     ms: ownMs,
@@ -38,11 +42,11 @@ export function createOwnTime(spanMs: number, earlierMs = 0) {
         waits--
       }
     },
-    /** Whether our waits are why no time was left. */
+    /** Whether our waits are why no time was left, or half of it was gone before the servers of the site had any. */
     tookTime,
     /**
-     * The failure, or a fault of ours where our waits took some of the time that was lacking. A server that was silent
-     * for half of the time for a reply is silent all the same.
+     * The failure, or a fault of ours where our waits took some of the time that was lacking, or the site's servers had
+     * less than half of it. A server that was silent for half of the time for a reply is silent all the same.
      * @param serverMs how long that is
      */
     blame(failure: Failure, serverMs: number): Failure {
@@ -50,7 +54,8 @@ export function createOwnTime(spanMs: number, earlierMs = 0) {
       if (how !== 'timeout' && how !== 'slow') return failure
       if (silentMs >= Math.min(serverMs, spanMs) / 2) return failure
       if (!tookTime() && silentMs + ownMs() < serverMs) return failure
-      return { ...failure, how: 'local', detail: `waits of this service took ${(ownMs() / 1_000).toFixed(1)} s` }
+      const [waitedS, lookUpS] = [ownMs(), lookUpMs].map((ms) => (ms / 1_000).toFixed(1))
+      return { ...failure, how: 'local', detail: `waits of this service took ${waitedS} s, look-ups ${lookUpS} s` }
     },
   }
 }

@@ -3,6 +3,7 @@ import { dialHost } from './dial-host.ts'
 import type { EngineLimits, SiteLimits } from './engine-limits.ts'
 import { type Failure, failureOf } from './failure.ts'
 import type { HostMemory } from './host-memory.ts'
+import { hadAllOf } from './own-time.ts'
 import { isCompletion, type RawReply, wordsOf } from './reply.ts'
 import type { Stopwatch } from './stopwatch.ts'
 import {
@@ -95,18 +96,21 @@ export async function openSession(options: SessionOptions, call: SessionRequest)
   const { cleartextHosts } = options
   const rule = tlsRuleOf(call.host, call.tlsDemandedBy)
   const session = await openOnce(options, call, rule !== undefined || !cleartextHosts.has(call.host))
-  if (session.kind === 'session' || !isBrokenTls(session)) return session
-  // Neither a caller that gave up nor our own lack of time proves anything about the server.
+  if (session.kind === 'session' || session.phase !== 'starttls') return session
   if (call.signal?.aborted) return { ...session, how: 'left', detail: 'the caller left' }
+  if (!isBrokenTls(session, call)) return session
   if (rule) return insecure(session, rule, options.clockErrorMs())
   if (performance.now() >= call.untilMs) return session
   cleartextHosts.add(call.host)
   return { ...(await openOnce(options, call, false)), withoutTls: session }
 }
 
-/** Input after the reply to STARTTLS is an injection, not a weakness of the server, and no reason to go on in clear. */
-function isBrokenTls({ phase, how }: Failure): boolean {
-  return phase === 'starttls' && how !== 'garbage'
+/**
+ * Whether the failure proves that the server has no good TLS. Input after the reply to STARTTLS is an injection and no
+ * weakness of the server. Lack of time is no lack of TLS: a server is silent when it was so for a whole command.
+ */
+function isBrokenTls({ how, silentMs = 0 }: Failure, { commandMs }: SessionRequest): boolean {
+  return how === 'timeout' ? hadAllOf(commandMs, silentMs) : how !== 'garbage'
 }
 
 function insecure(
@@ -218,7 +222,7 @@ async function startTls(wire: Wire, call: SessionRequest, { tlsContexts }: Sessi
   const upgrade = await upgradeToTls(wire.detach(), { name, secureContext, rule, untilMs, signal: call.signal })
   if (upgrade.kind === 'failed') {
     wire.destroy()
-    return { ...failure, how: 'closed' as const, detail: upgrade.detail }
+    return { ...failure, how: upgrade.how, detail: upgrade.detail, silentMs: upgrade.silentMs }
   }
   const { socket, tls, flaw } = upgrade
   return { kind: 'secured' as const, wire: new Wire(socket, 0), tls, flaw }

@@ -1,3 +1,4 @@
+import { unblocked } from './alarm.ts'
 import type { TimedPhase, Timings, Verdict } from './attempt.ts'
 
 export type Stopwatch = ReturnType<typeof createStopwatch>
@@ -13,6 +14,9 @@ export function createStopwatch(report?: PhaseReport) {
   let phase: TimedPhase | undefined
   let recipient = 0
   let sinceMs = 0
+  /** The same on the clock of what servers keep us waiting for. */
+  let unblockedSinceMs = 0
+  let longestRcptMs: number | undefined
 
   /** Ends the current phase and begins the next. A phase that comes again adds up. */
   function begin(next: TimedPhase, index = 0): void {
@@ -26,11 +30,15 @@ export function createStopwatch(report?: PhaseReport) {
 
   function measure(next: TimedPhase | undefined): void {
     const nowMs = performance.now()
-    if (phase === 'rcpt') rcptMs[recipient] = nowMs - sinceMs
-    else if (phase) add(shared, phase, nowMs - sinceMs)
+    const unblockedMs = unblocked.now()
+    if (phase === 'rcpt') {
+      rcptMs[recipient] = nowMs - sinceMs
+      longestRcptMs = Math.max(longestRcptMs ?? 0, unblockedMs - unblockedSinceMs)
+    } else if (phase) add(shared, phase, nowMs - sinceMs)
     if (phase) report?.(phase, sinceMs, nowMs)
     phase = next
     sinceMs = nowMs
+    unblockedSinceMs = unblockedMs
   }
 
   /** Adds the phases that a recipient went through. What follows RCPT is not for a recipient that was refused there. */
@@ -40,10 +48,13 @@ export function createStopwatch(report?: PhaseReport) {
     if (rcptMs[index] !== undefined) add(total, 'rcpt', rcptMs[index])
   }
 
-  /** The longest wait for a reply to RCPT, if there was one. */
-  const longestRcptMs = () => (rcptMs.length > 0 ? Math.max(...rcptMs) : undefined)
-
-  return { begin, end, addTo, longestRcptMs }
+  return {
+    begin,
+    end,
+    addTo,
+    /** The longest wait for a reply to RCPT while this process could have read it, if there was one. */
+    longestRcptMs: () => longestRcptMs,
+  }
 }
 
 const AFTER_RCPT = new Set<TimedPhase>(['data', 'dot'])

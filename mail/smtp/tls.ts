@@ -1,7 +1,7 @@
 import { isIP, type Socket } from 'node:net'
 import { connect, createSecureContext, DEFAULT_CIPHERS, type SecureContext, type TLSSocket } from 'node:tls'
 import { cleanText } from '../../net/clean-text.ts'
-import { Alarm } from './alarm.ts'
+import { Alarm, unblocked } from './alarm.ts'
 import type { Host, Site, TlsDemand, TlsEvidence } from './attempt.ts'
 import type { DanePolicy } from './dane.ts'
 import { certificatesOf, daneFlaw } from './dane-certificate.ts'
@@ -15,7 +15,10 @@ export interface SecuredSocket {
   flaw?: string
 }
 
-export type TlsUpgrade = ({ kind: 'upgraded' } & SecuredSocket) | { kind: 'failed'; detail: string }
+export type TlsUpgrade =
+  | ({ kind: 'upgraded' } & SecuredSocket)
+  /** `silentMs` as in `BrokenWire`. */
+  | { kind: 'failed'; how: 'closed' | 'timeout'; detail: string; silentMs?: number }
 
 /**
  * Contexts for TLS 1.2 or later. Where TLS is not demanded, a weak or foreign certificate is still better than
@@ -71,12 +74,13 @@ export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<TlsU
     const servername = isIP(name) === 0 ? (rule?.dane?.baseDomain ?? name) : undefined
     const tlsSocket = connect({ socket, host: name, servername, secureContext, rejectUnauthorized: false })
     // A bare timer may fire early; the caller then decides whose time is over, and must find it over.
-    const alarm = new Alarm(() => fail('no handshake in time'))
+    const startedAtMs = unblocked.now()
+    const alarm = new Alarm(() => fail('no handshake in time', 'timeout', unblocked.now() - startedAtMs))
     alarm.set(untilMs)
-    const fail = (detail: string) => {
+    const fail = (detail: string, how: 'closed' | 'timeout' = 'closed', silentMs?: number) => {
       end()
       tlsSocket.destroy()
-      resolve({ kind: 'failed', detail: cleanText(detail) })
+      resolve({ kind: 'failed', how, detail: cleanText(detail), silentMs })
     }
     const onError = (error: NodeJS.ErrnoException) => fail(error.code ?? error.message)
     const onClose = () => fail('closed in the handshake')

@@ -1,3 +1,4 @@
+import { unblocked } from './alarm.ts'
 import type { Verdict } from './attempt.ts'
 import { beyondExtensions } from './beyond-extensions.ts'
 import { acceptedOf, type EnvelopeResult, type MailObject, sendEnvelope } from './envelope.ts'
@@ -17,7 +18,7 @@ export interface TransactionResult {
   /** The session can take another message. Otherwise it is closed, unless the reply to the dot may still come. */
   reusable: boolean
   replyMayCome?: boolean
-  /** How long the reply to the dot took, or was waited for. */
+  /** How long the reply to the dot took, or was waited for, while this process could have read it. */
   dotReplyMs?: number
 }
 
@@ -80,10 +81,10 @@ async function sendDot(
   verdicts: TransactionResult['verdicts'],
 ): Promise<ContentResult> {
   const { wire } = session
-  const sentAtMs = performance.now()
+  const sentAtMs = unblocked.now()
   wire.send('.\r\n', 1)
   const reply = await wire.nextReply(mail.deadlines.endMs)
-  const dotReplyMs = performance.now() - sentAtMs
+  const dotReplyMs = unblocked.now() - sentAtMs
   const accepted = acceptedOf(verdicts)
   const judged: SharedRefusal =
     reply.kind === 'reply'

@@ -15,7 +15,7 @@ export interface DeliveryResult {
   isWithoutLeave?: boolean
 }
 
-type DeliveryParts = Omit<Delivery, 'ownMs' | 'recipients' | 'senderFor' | 'beforeDot' | 'onPhase'> & {
+type DeliveryParts = Omit<Delivery, 'ownMs' | 'lookUpMs' | 'recipients' | 'senderFor' | 'beforeDot' | 'onPhase'> & {
   /** The envelope sender for the recipients of a domain; `position` is that of the first of them. */
   returnPath(position: number): string
 }
@@ -40,9 +40,11 @@ export async function deliver(
   })
   const toAll = (i: number) => undecided[i]!.position
   const over = new AbortController()
+  const lookUpMs = Math.max(0, ...recipients.map(({ dnsMs = 0 }) => dnsMs))
   const delivering = engine.deliver({
     ...delivery,
-    ownMs: performance.now() - delivery.startedAtMs - Math.max(0, ...recipients.map(({ dnsMs = 0 }) => dnsMs)),
+    ownMs: performance.now() - delivery.startedAtMs - lookUpMs,
+    lookUpMs,
     recipients: undecided,
     senderFor: (domain) => returnPath(recipients.findIndex(({ address }) => address.domain === domain)),
     beforeDot: async (accepted, refused) => {

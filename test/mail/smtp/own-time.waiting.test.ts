@@ -1,16 +1,25 @@
 import { once } from 'node:events'
 import { createServer, connect as dial } from 'node:net'
+import { getCACertificates, type SecureVersion, setDefaultCACertificates } from 'node:tls'
+import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { Alarm, unblocked } from '../../../mail/smtp/alarm.ts'
+import type { Engine, Site, SmtpAttempt } from '../../../mail/smtp/attempt.ts'
 import type { Failure } from '../../../mail/smtp/failure.ts'
 import { createOwnTime } from '../../../mail/smtp/own-time.ts'
-import { DEFAULT, type Script } from '../../harness/smtp-script.ts'
-import { listenUntilEnd } from '../../harness/until-end.ts'
+import { demandTls } from '../../../mail/smtp/tls.ts'
+import { AUTHORITY, CERTIFICATE, POLICY_AUTHORITY, SECOND_CERTIFICATE } from '../../harness/certificates.ts'
+import type { Ask, Told } from '../../harness/exchanger-thread.ts'
+import type { Conversations } from '../../harness/smtp-conversation.ts'
+import { DEFAULT, type Verb } from '../../harness/smtp-script.ts'
+import { atEndOfFile, listenUntilEnd } from '../../harness/until-end.ts'
 import { takes } from '../../harness/waits.ts'
-import { engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
+import { deliveryTo, engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
 
 // Time of ours is never theirs.
+
+beforeAll(() => setDefaultCACertificates([...getCACertificates('default'), AUTHORITY, POLICY_AUTHORITY]))
 
 /** Blocks the event loop, as a stop of the process does. */
 function standStill(ms: number): void {
@@ -89,74 +98,150 @@ test('a server that had little time because the send waited for a place is not t
 })
 
 // The law: a wait of ours of any kind, at any moment, never ends as the outcome of a recipient whose server says 250 to
-// everything. The budget is short, so that each wait takes about the time that a server has before the dot.
+// everything, and the service remembers nothing of it. The budget is short, so that each wait takes about the time that
+// a server has before the dot.
 
 const BUDGET_MS = 2_400
 /** Half of it is kept for the dot. */
 const SPAN_MS = BUDGET_MS / 2
-/** The server takes a twentieth of its time for each reply. */
-const REPLY_MS = SPAN_MS / 20
+/** The server takes a thirtieth of its time for each reply. */
+const REPLY_MS = SPAN_MS / 30
+/** A reply to RCPT or a dot that takes longer is slow, and the next transaction is for one recipient. */
+const SLOW_MS = SPAN_MS * 0.55
+const LIMITS = { connectMs: SPAN_MS, slowRcptMs: SLOW_MS, slowDotMs: SLOW_MS, dotMs: SPAN_MS }
 
-const replies = (at?: Moment, wait?: () => unknown): Script =>
-  Object.fromEntries(
-    MOMENTS.map((verb) => [
-      verb,
-      () => {
-        if (verb === at) setImmediate(() => wait?.())
-        return { after: REPLY_MS, act: DEFAULT[verb] }
-      },
-    ]),
-  )
+const REPLIES = { ...DEFAULT, ehlo: '250-mx.test\r\n250-PIPELINING\r\n250 STARTTLS' }
+const MOMENTS = ['greeting', 'ehlo', 'starttls', 'handshake', 'mail', 'rcpt', 'data', 'dot'] as const
 
-const MOMENTS = ['greeting', 'ehlo', 'mail', 'rcpt', 'data', 'dot'] as const
-type Moment = (typeof MOMENTS)[number]
+/** The thread of the exchangers. A stall of the event loop would stall them as well. */
+const thread = startThread()
+
+function startThread() {
+  const worker = new Worker(new URL('../../harness/exchanger-thread.ts', import.meta.url))
+  atEndOfFile(() => worker.terminate())
+  const answers: ((answer: unknown) => void)[] = []
+  const listeners = new Map<number, (verb: Verb) => void>()
+  worker.on('message', (told: Told) => {
+    if ('answer' in told) answers.shift()?.(told.answer)
+    else listeners.get(told.port)?.(told.verb)
+  })
+  return {
+    listeners,
+    ask<T>(ask: Ask): Promise<T> {
+      worker.postMessage(ask)
+      return new Promise<unknown>((resolve) => answers.push(resolve)) as Promise<T>
+    },
+  }
+}
+
+interface Run {
+  engine: Engine
+  site: Site
+  waitMs: number
+  /** Calls this once, as soon as the first server is at this moment. */
+  once(stall: () => void): void
+}
 
 /** Each kind of wait: at the moment, or before the delivery where it can be nowhere else. */
-const WAITS: Record<string, (waitMs: number, at: Moment) => Promise<string>> = {
-  async 'busy event loop'(waitMs, at) {
-    const site = siteOf(await exchangerWith(replies(at, () => standStill(waitMs))))
-    return outcomeOf(await send(engineWith({ limits: LIMITS }), site, { budgetMs: BUDGET_MS }))
+const WAITS: Record<string, (run: Run) => Promise<SmtpAttempt>> = {
+  'busy event loop'({ engine, site, waitMs, once }) {
+    once(() => standStill(waitMs))
+    return send(engine, site, { budgetMs: BUDGET_MS })
   },
-  async leave(waitMs) {
-    const site = siteOf(await exchangerWith(replies()))
-    const beforeDot = () => takes(waitMs, true)
-    return outcomeOf(await send(engineWith({ limits: LIMITS }), site, { budgetMs: BUDGET_MS, beforeDot }))
+  leave({ engine, site, waitMs }) {
+    return send(engine, site, { budgetMs: BUDGET_MS, beforeDot: () => takes(waitMs, true) })
   },
-  async database(waitMs) {
-    const site = siteOf(await exchangerWith(replies()))
-    const startedAtMs = performance.now() - waitMs
-    const delivery = { budgetMs: BUDGET_MS, startedAtMs, ownMs: waitMs }
-    return outcomeOf(await send(engineWith({ limits: LIMITS }), site, delivery))
+  database({ engine, site, waitMs }) {
+    return send(engine, site, { budgetMs: BUDGET_MS, startedAtMs: performance.now() - waitMs, ownMs: waitMs })
   },
-  async place(waitMs) {
-    const exchanger = await exchangerWith(replies())
-    const site = { ...siteOf(exchanger), limits: { connections: 1, messages: 100 } }
-    const engine = engineWith({ limits: LIMITS })
+  'look-up'({ engine, site, waitMs }) {
+    return send(engine, site, { budgetMs: BUDGET_MS, startedAtMs: performance.now() - waitMs, lookUpMs: waitMs })
+  },
+  async place({ engine, site, waitMs }) {
     const first = send(engine, site, { beforeDot: () => takes(waitMs, true) })
-    const outcome = outcomeOf(await send(engine, site, { budgetMs: BUDGET_MS }))
+    const attempt = await send(engine, site, { budgetMs: BUDGET_MS })
     await first
-    return outcome
+    return attempt
   },
 }
-/** A command may take as long as all before the dot. */
-const LIMITS = { commandMs: SPAN_MS, connectMs: SPAN_MS }
 
-const waits = fc.record({
+interface Wait {
+  kind: string
+  /** Its share of the time before the dot. */
+  share: number
+  at: (typeof MOMENTS)[number]
+  version: SecureVersion
+  isDemanded: boolean
+  /** How much of that time a command may take. With half of it, time is left for another try. */
+  commandShare: number
+}
+
+/** The share that leaves time for this number of replies. */
+const leaving = (replies: number) => 1 - (REPLY_MS * (replies + 0.5)) / SPAN_MS
+
+const waits: fc.Arbitrary<Wait> = fc.record({
   kind: fc.constantFrom(...Object.keys(WAITS)),
-  share: fc.double({ min: 0.05, max: 1.3, noNaN: true }),
+  share: fc.oneof(fc.double({ min: 0.05, max: 1.3, noNaN: true }), fc.integer({ min: 0, max: 8 }).map(leaving)),
   at: fc.constantFrom(...MOMENTS),
+  version: fc.constantFrom<SecureVersion[]>('TLSv1.2', 'TLSv1.3'),
+  isDemanded: fc.boolean(),
+  commandShare: fc.constantFrom(0.5, 1),
 })
 
-test('no wait of ours, at no phase, is the outcome of a recipient', async () => {
+/** Two servers, the first of which is to be used. */
+async function runOf({ at, version, share, isDemanded, commandShare }: Wait) {
+  const tls = { ...CERTIFICATE, maxVersion: version }
+  const start = (cert: object) =>
+    thread.ask<number>({ start: { replies: REPLIES, replyMs: REPLY_MS, tls: { ...tls, ...cert } } })
+  const ports = [await start({}), await start(SECOND_CERTIFICATE)]
+  const site = siteOf(...ports.map((port) => ({ host: '127.0.0.1', port })))
+  const once = (stall: () => void) =>
+    thread.listeners.set(ports[0]!, (verb) => {
+      if (verb === at && thread.listeners.delete(ports[0]!)) stall()
+    })
+  const limits = { connections: 1, messages: 100 }
+  const engine = engineWith({ limits: { ...LIMITS, commandMs: SPAN_MS * commandShare } })
+  const run: Run = {
+    engine,
+    site: { ...(isDemanded ? demandTls(site, 'MTA-STS') : site), limits },
+    waitMs: share * SPAN_MS,
+    once,
+  }
+  return { run, port: ports[0]! }
+}
+
+const TWO = ['one@example.test', 'two@example.test']
+
+test('no wait of ours, at no phase, is the outcome of a recipient, nor remembered', async () => {
   const outcomes = new Set<string>()
-  const property = fc.asyncProperty(waits, async ({ kind, share, at }) => {
-    const outcome = await WAITS[kind]!(share * SPAN_MS, at)
+  const property = fc.asyncProperty(waits, async (wait) => {
+    const { run, port } = await runOf(wait)
+    const outcome = outcomeOf(await WAITS[wait.kind]!(run))
     outcomes.add(outcome)
     expect(['delivered', 'our_fault']).toContain(outcome)
+
+    const recipients = TWO.map((address) => ({ address, site: run.site }))
+    const attempts = await run.engine.deliver(deliveryTo(run.site, { recipients }))
+    const used = {
+      outcome: { kind: 'delivered' },
+      mx: 'mx1.example.test',
+      tls: { version: wait.version },
+      transaction: 1,
+    }
+    expect(attempts).toMatchObject([used, used])
+    const { sessions } = await thread.ask<Conversations>({ seen: port })
+    const segments = sessions.flatMap((session) => session.segments)
+    expect(segments).toContainEqual(expect.stringMatching(/MAIL FROM.*\r\nRCPT TO.*\r\nRCPT TO.*\r\nDATA\r\n$/))
   })
-  await fc.assert(property, {
-    numRuns: 30,
-    examples: Object.keys(WAITS).flatMap((kind) => [0.5, 0.8].map((share) => [{ kind, share, at: 'rcpt' as const }])),
+  const kinds = Object.keys(WAITS).flatMap((kind) => [0.5, 0.8].map((share) => ({ kind, share, at: 'rcpt' as const })))
+  const stalls = MOMENTS.flatMap((at) => [0.55, 1.2].map((share) => ({ kind: 'busy event loop', share, at })))
+  const late = ['database', 'look-up'].flatMap((kind) =>
+    [0, 1, 2, 3, 4, 5].map((replies) => ({ kind, share: leaving(replies), at: 'rcpt' as const })),
+  )
+  const examples = [...kinds, ...stalls, ...late].map((wait, i): [Wait] => {
+    const version = i % 3 > 0 ? 'TLSv1.3' : 'TLSv1.2'
+    return [{ ...wait, version, isDemanded: i % 2 > 0, commandShare: wait.share > 1 ? 1 : 0.5 }]
   })
+  await fc.assert(property, { numRuns: 60, examples })
   expect(outcomes).toEqual(new Set(['delivered', 'our_fault']))
 })
