@@ -16,6 +16,7 @@ export interface Failure {
   detail?: string
   /** As in `BrokenWire`. */
   silentMs?: number
+  keptMs?: number
   reply?: Reply
   ip?: string
   tls?: TlsEvidence
@@ -26,10 +27,11 @@ export interface Failure {
 /** The failure in what came instead of the expected reply. A refusal that came before its command is a refusal too. */
 export function failureOf(phase: Phase, result: RawReply | BrokenWire): Failure {
   const reply = result.kind === 'reply' ? result : result.reply
-  if (reply && reply.code >= 400) return { kind: 'failure', phase, how: 'refused', reply: toReply(reply) }
+  const { keptMs } = result.kind === 'broken' ? result : {}
+  if (reply && reply.code >= 400) return { kind: 'failure', phase, how: 'refused', reply: toReply(reply), keptMs }
   if (result.kind === 'broken') {
     const { how, detail, silentMs } = result
-    return { kind: 'failure', phase, how, detail, silentMs }
+    return { kind: 'failure', phase, how, detail, silentMs, keptMs }
   }
   return { kind: 'failure', phase, how: 'garbage', detail: `${result.code} in answer to ${phase}` }
 }

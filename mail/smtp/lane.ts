@@ -78,7 +78,7 @@ async function open(tools: LaneTools, lane: Lane, place: Place, host: Host): Pro
   const { hosts, mayRepeat } = lane
   lane.hosts = lane.isFirst ? hostsAfter(session, { hosts, host, isUsed: false, mayRepeat }) : []
   lane.mayRepeat &&= session.how !== 'garbage'
-  const refusal = placeRefusal(session, host)
+  const refusal = placeRefusal(blamed, host)
   if (!refusal) return
   place.refused({ beganAtMs, reply: wordsOf(refusal) })
   if (!lane.mayWaitForPlace) return

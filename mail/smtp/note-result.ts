@@ -45,7 +45,8 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
   if (isMovingOn) session.isSpent = true
 
   const isTooFast = (each?: Verdict | Failure) => each?.reply && refusesRate(each.phase, each.reply, host)
-  const tooFast = [...verdicts, failure].find(isTooFast)?.reply
+  const blamed = failure && own.blame(failure, commandMs)
+  const tooFast = [...verdicts, blamed].find(isTooFast)?.reply
   if (tooFast) place.refusedRate({ beganAtMs, reply: wordsOf(tooFast) })
 
   const staysOpen = reusable && takesMore(session, tools.limits)
@@ -71,11 +72,10 @@ export function noteResult(tools: LaneTools, lane: Lane, noted: Noted): void {
   if (result.replyMayCome) tools.waitForLateReply(session)
 
   lane.session = reusable ? session : undefined
-  if (!failure) {
+  if (!failure || !blamed) {
     lane.hosts = isMovingOn ? others : sameHostFirst(hosts, host)
     return
   }
-  const blamed = own.blame(failure, commandMs)
   // It has replied to MAIL, and not to what came with it.
   const isForgetful = blamed.how === 'timeout' && ['rcpt', 'data'].includes(blamed.phase)
   if (isForgetful && session.extensions.pipelining) tools.opening.forgetfulHosts.add(host)

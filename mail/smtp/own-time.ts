@@ -5,6 +5,14 @@ import type { Failure } from './failure.ts'
 // rest, is no silent server. Ours are the waits for a place, for the pace of the site and for permission, and the times
 // in which the event loop was blocked. The time of the look-ups is no server's of the recipient.
 
+/** A server that we kept waiting for this time may have given up because of it. */
+const PATIENCE_MS = 3_000
+
+/** Whether a server closed, or said 421 to no command, because we kept it waiting. */
+export function hasGivenUp({ how, reply, keptMs = 0 }: Failure): boolean {
+  return (how === 'closed' || reply?.code === 421) && keptMs >= PATIENCE_MS
+}
+
 export type OwnTime = ReturnType<typeof createOwnTime>
 
 /** Waits of ours that took less of the time before the dot than this share changed nothing. */
@@ -45,17 +53,22 @@ export function createOwnTime(spanMs: number, earlierMs = 0, lookUpMs = 0) {
     /** Whether our waits are why no time was left, or half of it was gone before the servers of the site had any. */
     tookTime,
     /**
-     * The failure, or a fault of ours where our waits took some of the time that was lacking, or the site's servers had
-     * less than half of it. A server that was silent for half of the time for a reply is silent all the same.
+     * The failure, or a fault of ours where the server gave up on us, our waits took some of the time that was lacking,
+     * or the site's servers had less than half of it. A server that was silent for half of the time for a reply is
+     * silent all the same.
      * @param serverMs how long that is
      */
     blame(failure: Failure, serverMs: number): Failure {
-      const { how, silentMs = 0 } = failure
+      const { how, silentMs = 0, keptMs = 0 } = failure
+      if (hasGivenUp(failure)) return ours(failure, `the server waited ${inSeconds(keptMs)} for this service`)
       if (how !== 'timeout' && how !== 'slow') return failure
       if (silentMs >= Math.min(serverMs, spanMs) / 2) return failure
       if (!tookTime() && silentMs + ownMs() < serverMs) return failure
-      const [waitedS, lookUpS] = [ownMs(), lookUpMs].map((ms) => (ms / 1_000).toFixed(1))
-      return { ...failure, how: 'local', detail: `waits of this service took ${waitedS} s, look-ups ${lookUpS} s` }
+      return ours(failure, `waits of this service took ${inSeconds(ownMs())}, look-ups ${inSeconds(lookUpMs)}`)
     },
   }
 }
+
+const ours = (failure: Failure, detail: string): Failure => ({ ...failure, how: 'local', reply: undefined, detail })
+
+const inSeconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`

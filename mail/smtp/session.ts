@@ -1,9 +1,10 @@
+import { unblocked } from './alarm.ts'
 import type { Host, Reply, TimedPhase, TlsDemand, TlsEvidence } from './attempt.ts'
 import { dialHost } from './dial-host.ts'
 import type { EngineLimits, SiteLimits } from './engine-limits.ts'
 import { type Failure, failureOf } from './failure.ts'
 import type { HostMemory } from './host-memory.ts'
-import { hadAllOf } from './own-time.ts'
+import { hadAllOf, hasGivenUp } from './own-time.ts'
 import { isCompletion, type RawReply, wordsOf } from './reply.ts'
 import type { Stopwatch } from './stopwatch.ts'
 import {
@@ -109,8 +110,9 @@ export async function openSession(options: SessionOptions, call: SessionRequest)
  * Whether the failure proves that the server has no good TLS. Input after the reply to STARTTLS is an injection and no
  * weakness of the server. Lack of time is no lack of TLS: a server is silent when it was so for a whole command.
  */
-function isBrokenTls({ how, silentMs = 0 }: Failure, { commandMs }: SessionRequest): boolean {
-  return how === 'timeout' ? hadAllOf(commandMs, silentMs) : how !== 'garbage'
+function isBrokenTls(failure: Failure, { commandMs }: SessionRequest): boolean {
+  const { how, silentMs = 0 } = failure
+  return how === 'timeout' ? hadAllOf(commandMs, silentMs) : how !== 'garbage' && !hasGivenUp(failure)
 }
 
 function insecure(
@@ -132,11 +134,12 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   const { host } = call
   const rule = tlsRuleOf(host, call.tlsDemandedBy)
   call.stopwatch.begin('connect')
+  const stalledMs = unblocked.stalledMs()
   const connection = await dialHost({ ...call, limits: options.limits })
   if (connection.kind === 'not_connected') return { ...connection, kind: 'failure', phase: 'connect' }
   const { ip, socket } = connection
   const ourNames = [options.heloName, call.sourceAddress ?? socket.localAddress ?? '']
-  const plain = new Wire(socket, 1)
+  const plain = new Wire(socket, 1, stalledMs)
   const greeting = await command(plain, { ...call, commandMs: call.greetingMs }, 'greeting')
   const delaysEachRecipient = greeting.kind === 'reply' && DELAYING_SERVERS.test(greeting.lines[0] ?? '')
   const unused = { messages: 0, needsReset: false, isSpent: false }
@@ -222,7 +225,8 @@ async function startTls(wire: Wire, call: SessionRequest, { tlsContexts }: Sessi
   const upgrade = await upgradeToTls(wire.detach(), { name, secureContext, rule, untilMs, signal: call.signal })
   if (upgrade.kind === 'failed') {
     wire.destroy()
-    return { ...failure, how: upgrade.how, detail: upgrade.detail, silentMs: upgrade.silentMs }
+    const { how, detail, silentMs, keptMs } = upgrade
+    return { ...failure, how, detail, silentMs, keptMs }
   }
   const { socket, tls, flaw } = upgrade
   return { kind: 'secured' as const, wire: new Wire(socket, 0), tls, flaw }

@@ -17,8 +17,8 @@ export interface SecuredSocket {
 
 export type TlsUpgrade =
   | ({ kind: 'upgraded' } & SecuredSocket)
-  /** `silentMs` as in `BrokenWire`. */
-  | { kind: 'failed'; how: 'closed' | 'timeout'; detail: string; silentMs?: number }
+  /** `silentMs` and `keptMs` as in `BrokenWire`. */
+  | { kind: 'failed'; how: 'closed' | 'timeout'; detail: string; silentMs?: number; keptMs: number }
 
 /**
  * Contexts for TLS 1.2 or later. Where TLS is not demanded, a weak or foreign certificate is still better than
@@ -74,13 +74,14 @@ export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<TlsU
     const servername = isIP(name) === 0 ? (rule?.dane?.baseDomain ?? name) : undefined
     const tlsSocket = connect({ socket, host: name, servername, secureContext, rejectUnauthorized: false })
     // A bare timer may fire early; the caller then decides whose time is over, and must find it over.
-    const startedAtMs = unblocked.now()
+    const [startedAtMs, stalledBeforeMs] = [unblocked.now(), unblocked.stalledMs()]
     const alarm = new Alarm(() => fail('no handshake in time', 'timeout', unblocked.now() - startedAtMs))
     alarm.set(untilMs)
     const fail = (detail: string, how: 'closed' | 'timeout' = 'closed', silentMs?: number) => {
       end()
       tlsSocket.destroy()
-      resolve({ kind: 'failed', how, detail: cleanText(detail), silentMs })
+      const keptMs = unblocked.stalledMs() - stalledBeforeMs
+      resolve({ kind: 'failed', how, detail: cleanText(detail), silentMs, keptMs })
     }
     const onError = (error: NodeJS.ErrnoException) => fail(error.code ?? error.message)
     const onClose = () => fail('closed in the handshake')

@@ -18,6 +18,8 @@ export interface BrokenWire {
   reply?: RawReply
   /** For how long nothing came while this process could have read it, before a timeout. */
   silentMs?: number
+  /** For how long we had kept the server waiting when it closed, or said what answers no command. */
+  keptMs?: number
 }
 
 /**
@@ -32,25 +34,52 @@ export class Wire {
   readonly #inbox: ReturnType<typeof createInbox>
   readonly #wait = createWait()
   #broken: BrokenWire | undefined
+  /** When something was last sent or read, on the clock of what servers keep us waiting for. */
+  #activeAtMs = unblocked.now()
+  /** What the event loop had been blocked for at the last write, and at the write before what was last read. */
+  #stalledMs: number
+  #stalledBeforeMs: number
 
-  /** `owedReplies`: the replies the server owes from the start, such as its greeting. */
-  constructor(socket: Socket, owedReplies: number) {
+  /**
+   * @param owedReplies the replies the server owes from the start, such as its greeting
+   * @param stalledMs what the event loop had been blocked for when the connection was asked for
+   */
+  constructor(socket: Socket, owedReplies: number, stalledMs = unblocked.stalledMs()) {
     this.#socket = socket
+    this.#stalledMs = this.#stalledBeforeMs = stalledMs
     this.#inbox = createInbox(owedReplies)
     socket.on('data', this.#onData).on('error', this.#onError).on('end', this.#onClose).on('close', this.#onClose)
   }
 
   readonly #onData = (chunk: Buffer) => {
+    const keptMs = this.#keptMs()
+    this.#activeAtMs = unblocked.now()
+    this.#stalledBeforeMs = this.#stalledMs
     const fault = this.#inbox.add(chunk)
-    if (fault) this.#breakWith('garbage', fault.detail, fault.reply)
+    if (fault) this.#breakWith('garbage', fault.detail, { reply: fault.reply, keptMs })
     else if (!this.#inbox.isEmpty()) this.#wait.end()
   }
 
-  readonly #onError = (error: NodeJS.ErrnoException) => this.#breakWith('closed', error.code ?? error.message)
-  readonly #onClose = () => this.#breakWith('closed', 'closed')
+  readonly #onError = (error: NodeJS.ErrnoException) => this.#onEnd(error.code ?? error.message)
+  readonly #onClose = () => this.#onEnd('closed')
 
-  #breakWith(how: BrokenWire['how'], detail: string, reply?: RawReply): void {
-    this.#broken ??= { kind: 'broken', how, detail, reply }
+  #onEnd(detail: string): void {
+    this.#breakWith('closed', detail, { keptMs: this.#keptMs() })
+  }
+
+  /** A server that owes no reply waits for us. After a stall it may end what it has begun before our next command. */
+  #keptMs(): number {
+    const waitedMs = this.#inbox.owesReply() ? 0 : unblocked.now() - this.#activeAtMs
+    return waitedMs + unblocked.stalledMs() - this.#stalledBeforeMs
+  }
+
+  #noteWrite(): void {
+    this.#activeAtMs = unblocked.now()
+    this.#stalledMs = unblocked.stalledMs()
+  }
+
+  #breakWith(how: BrokenWire['how'], detail: string, more?: Pick<BrokenWire, 'reply' | 'keptMs'>): void {
+    this.#broken ??= { kind: 'broken', how, detail, ...more }
     this.#wait.end(this.#broken)
   }
 
@@ -58,6 +87,7 @@ export class Wire {
   send(commands: string, replies: number): void {
     if (this.trouble()) return
     this.#inbox.expect(replies)
+    this.#noteWrite()
     this.#socket.write(commands)
   }
 
@@ -72,7 +102,10 @@ export class Wire {
 
   /** Sends content; resolves when the kernel has taken all of it, or never if the wire breaks. */
   async sendContent(pieces: readonly Buffer[]): Promise<void> {
-    for (const batch of batchesOf(pieces)) await write(this.#socket, batch)
+    for (const batch of batchesOf(pieces)) {
+      await write(this.#socket, batch)
+      this.#noteWrite()
+    }
   }
 
   /** The result of `work`, unless the wire breaks or the deadline passes first. */
@@ -171,6 +204,7 @@ function createInbox(owedReplies: number) {
     },
     take: () => replies.shift(),
     isEmpty: () => replies.length === 0,
+    owesReply: () => owed > 0,
     /** The server owes nothing, and everything it sent was taken. */
     isSettled: () => owed === 0 && replies.length === 0,
     /** Part of a reply has come although the server owes none. */

@@ -1,14 +1,12 @@
 import type { TlsOptions } from 'node:tls'
 import { parentPort } from 'node:worker_threads'
 import { type Exchanger, startExchanger } from './exchanger.ts'
-import type { Script, Verb } from './smtp-script.ts'
+import type { Act, Script, Verb } from './smtp-script.ts'
 
 // Mail exchangers in a thread, which go on while the event loop of the test is blocked.
 
 /** What the test asks of the thread. Each is answered in turn. */
-export type Ask =
-  | { start: { replies: Partial<Record<Verb, string>>; replyMs: number; tls?: TlsOptions } }
-  | { seen: number }
+export type Ask = { start: { acts: { [verb in Verb]?: Act }; tls?: TlsOptions } } | { seen: number }
 
 /** The answer, or what the exchanger with this port has just been told. */
 export type Told = { answer: unknown } | { port: number; verb: Verb }
@@ -20,12 +18,12 @@ parentPort?.on('message', async (ask: Ask) => {
   tell({ answer: 'seen' in ask ? seenBy(exchangers.get(ask.seen)) : await start(ask.start) })
 })
 
-async function start({ replies, replyMs, tls }: Extract<Ask, { start: unknown }>['start']): Promise<number> {
+async function start({ acts, tls }: Extract<Ask, { start: unknown }>['start']): Promise<number> {
   const script: Script = { handshake: () => void tell({ port: exchanger.port, verb: 'handshake' }) }
-  for (const [verb, act] of Object.entries(replies) as [Verb, string][])
+  for (const [verb, act] of Object.entries(acts) as [Verb, Act][])
     script[verb] = () => {
       tell({ port: exchanger.port, verb })
-      return { after: replyMs, act }
+      return act
     }
   const exchanger = await startExchanger(script, tls)
   exchangers.set(exchanger.port, exchanger)

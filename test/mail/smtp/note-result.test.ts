@@ -439,6 +439,12 @@ test.each<[string, Result, Before, After]>([
     { become: ['waits, by a fault of ours'], ...IS_OVER },
   ],
   [
+    'this service took the time of the server after RCPT',
+    { verdicts: ['-'], ...failed('timeout', 'rcpt', undefined, 0) },
+    {},
+    { become: ['waits, by a fault of ours'], ...IS_OVER },
+  ],
+  [
     'the server is slow over each recipient',
     { verdicts: ['-', '-', UNKNOWN], ...failed('slow', 'rcpt') },
     {},

@@ -12,7 +12,7 @@ import { demandTls } from '../../../mail/smtp/tls.ts'
 import { AUTHORITY, CERTIFICATE, POLICY_AUTHORITY, SECOND_CERTIFICATE } from '../../harness/certificates.ts'
 import type { Ask, Told } from '../../harness/exchanger-thread.ts'
 import type { Conversations } from '../../harness/smtp-conversation.ts'
-import { DEFAULT, type Verb } from '../../harness/smtp-script.ts'
+import { type Act, DEFAULT, type Verb } from '../../harness/smtp-script.ts'
 import { atEndOfFile, listenUntilEnd } from '../../harness/until-end.ts'
 import { takes } from '../../harness/waits.ts'
 import { deliveryTo, engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
@@ -70,13 +70,18 @@ test('a server that was silent for half of its time or more is silent, whatever 
   )
 })
 
-test('only a lack of time can be our fault, not a reply, a close or a refusal', async () => {
-  const own = createOwnTime(30_000)
-  await own.during(takes(60, true))
-  for (const how of ['closed', 'garbage', 'refused', 'insecure'] as const) {
-    const failure: Failure = { kind: 'failure', phase: 'rcpt', how }
-    expect(own.blame(failure, 10)).toBe(failure)
-  }
+test('a reply, a close or a refusal is no fault of ours, unless the server closed or said 421 because it waited for us', () => {
+  const own = createOwnTime(30_000, 30_000)
+  const hows = fc.constantFrom('closed', 'garbage', 'refused', 'insecure')
+  fc.assert(
+    fc.property(hows, fc.constantFrom(421, 450, 554), fc.nat(6_000), (how, code, keptMs) => {
+      const reply = how === 'refused' ? { code, text: 'no' } : undefined
+      const failure: Failure = { kind: 'failure', phase: 'rcpt', how, reply, keptMs }
+      const isOurs = keptMs >= 3_000 && (how === 'closed' || reply?.code === 421)
+      if (isOurs) expect(own.blame(failure, 10)).toMatchObject({ how: 'local', reply: undefined })
+      else expect(own.blame(failure, 10)).toBe(failure)
+    }),
+  )
 })
 
 test('a server that had little time because the send waited for a place is not told as silent', async () => {
@@ -111,6 +116,7 @@ const SLOW_MS = SPAN_MS * 0.55
 const LIMITS = { connectMs: SPAN_MS, slowRcptMs: SLOW_MS, slowDotMs: SLOW_MS, dotMs: SPAN_MS }
 
 const REPLIES = { ...DEFAULT, ehlo: '250-mx.test\r\n250-PIPELINING\r\n250 STARTTLS' }
+const ACTS = Object.fromEntries(Object.entries(REPLIES).map(([verb, act]) => [verb, { after: REPLY_MS, act }]))
 const MOMENTS = ['greeting', 'ehlo', 'starttls', 'handshake', 'mail', 'rcpt', 'data', 'dot'] as const
 
 /** The thread of the exchangers. A stall of the event loop would stall them as well. */
@@ -191,8 +197,7 @@ const waits: fc.Arbitrary<Wait> = fc.record({
 /** Two servers, the first of which is to be used. */
 async function runOf({ at, version, share, isDemanded, commandShare }: Wait) {
   const tls = { ...CERTIFICATE, maxVersion: version }
-  const start = (cert: object) =>
-    thread.ask<number>({ start: { replies: REPLIES, replyMs: REPLY_MS, tls: { ...tls, ...cert } } })
+  const start = (cert: object) => thread.ask<number>({ start: { acts: ACTS, tls: { ...tls, ...cert } } })
   const ports = [await start({}), await start(SECOND_CERTIFICATE)]
   const site = siteOf(...ports.map((port) => ({ host: '127.0.0.1', port })))
   const once = (stall: () => void) =>
@@ -242,6 +247,57 @@ test('no wait of ours, at no phase, is the outcome of a recipient, nor remembere
     const version = i % 3 > 0 ? 'TLSv1.3' : 'TLSv1.2'
     return [{ ...wait, version, isDemanded: i % 2 > 0, commandShare: wait.share > 1 ? 1 : 0.5 }]
   })
-  await fc.assert(property, { numRuns: 60, examples })
+  await fc.assert(property, { numRuns: 50, examples })
   expect(outcomes).toEqual(new Set(['delivered', 'our_fault']))
+})
+
+// What a server says or does because we made it wait is no answer either: a close, or a 421 that answers no command.
+
+const TIMED_OUT = '421 4.4.2 mx.test Error: timeout exceeded'
+const GIVES_UP: Act[] = ['close', 'reset', TIMED_OUT, { raw: `${TIMED_OUT}\r\n`, act: 'close' }]
+
+const impatience = fc.record({
+  act: fc.constantFrom(...GIVES_UP),
+  /** It gives up after this reply, or over the content. */
+  at: fc.constantFrom('greeting', 'ehlo', 'rcpt', 'content'),
+  patienceMs: fc.integer({ min: 3_200, max: 4_000 }),
+})
+
+async function sendToImpatient({ act, at, patienceMs }: Impatience, ownMs: number): Promise<string> {
+  const gives = { after: patienceMs, act }
+  // With PIPELINING a 421 after the reply to RCPT would answer DATA.
+  const replies = { ...DEFAULT, ehlo: '250 mx.test' }
+  const replying = (verb: keyof typeof replies) => ({ raw: `${replies[verb]}\r\n`, act: gives })
+  const acts = { ehlo: replies.ehlo, [at]: at === 'content' ? gives : { after: REPLY_MS, act: replying(at) } }
+  const port = await thread.ask<number>({ start: { acts } })
+  if (at !== 'content') thread.listeners.set(port, (verb) => verb === at && standStill(ownMs))
+  const beforeDot = () => takes(at === 'content' ? ownMs : 0, true)
+  const engine = engineWith({ limits: { commandMs: 8_000 } })
+  return outcomeOf(await send(engine, siteOf({ host: '127.0.0.1', port }), { beforeDot }))
+}
+type Impatience = typeof impatience extends fc.Arbitrary<infer T> ? T : never
+
+test('a server that gives up while the event loop is blocked has answered nothing', async () => {
+  const property = fc.asyncProperty(impatience, async ({ at, ...server }) => {
+    const stalled = { ...server, at: at === 'content' ? 'rcpt' : at } as const
+    expect(await sendToImpatient(stalled, server.patienceMs + 500)).toBe('our_fault')
+  })
+  const examples = GIVES_UP.map((act, i): [Impatience] => [
+    { act, at: (['greeting', 'ehlo', 'rcpt'] as const)[i % 3]!, patienceMs: 3_200 },
+  ])
+  await fc.assert(property, { numRuns: 6, examples })
+})
+
+test('a server that gives up while it waits for leave has answered nothing, and one that we did not keep has', async () => {
+  const servers = [
+    ...fc.sample(impatience, 20),
+    ...GIVES_UP.map((act) => ({ act, at: 'content' as const, patienceMs: 3_200 })),
+  ]
+  const outcomes = servers.map(async (server) => {
+    const ours = server.at === 'content' ? 'our_fault' : undefined
+    const outcome = await sendToImpatient(server, ours ? server.patienceMs + 500 : 0)
+    if (ours) expect([server, outcome]).toEqual([server, ours])
+    else expect([server, ['connection_timeout', 'temporary_failure'].includes(outcome)]).toEqual([server, true])
+  })
+  await Promise.all(outcomes)
 })
