@@ -2,6 +2,7 @@ import { connect, isIPv6, type Socket } from 'node:net'
 import { Alarm, unblocked } from './alarm.ts'
 import type { Host } from './attempt.ts'
 import type { EngineLimits } from './engine-limits.ts'
+import { OUR_ERRORS, SHORTAGES } from './own-errors.ts'
 
 export interface HostConnection {
   kind: 'connected'
@@ -11,24 +12,22 @@ export interface HostConnection {
 
 export interface ConnectFailure {
   kind: 'not_connected'
-  how: 'closed' | 'timeout' | 'left' | 'local'
+  /**
+   * `local`: a fault of this machine, which proves nothing about the other one. `unreachable`: this machine has no way
+   * to it, such as a route. `other_family`: this machine need not have the family of its addresses.
+   */
+  how: 'closed' | 'timeout' | 'left' | 'local' | 'unreachable' | 'other_family'
   detail: string
   ip?: string
   /** As in `BrokenWire`. */
   silentMs?: number
 }
 
-/** Errors that prove a fault of this machine and nothing about the other one. */
-const LOCAL_FAULTS = new Set([
-  'EMFILE',
-  'ENFILE',
-  'ENOBUFS',
-  'ENOMEM',
-  'EADDRINUSE',
-  'EADDRNOTAVAIL',
-  'EACCES',
-  'EPERM',
-])
+/**
+ * The first of these decides of several failures. A fault of this machine comes first: if it kept one address from
+ * being tried, nothing is proved about the host. An address to which we have no way counts as not tried.
+ */
+const DECIDING: ConnectFailure['how'][][] = [['local'], ['closed', 'timeout'], ['unreachable'], ['other_family']]
 /** The most addresses that are tried. */
 const MAX_ADDRESSES = 8
 
@@ -73,7 +72,7 @@ class Dial {
     const { signal } = this.#options
     if (signal?.aborted) return this.#giveUp()
     if (this.#addresses.length === 0)
-      return this.#finish({ kind: 'not_connected', how: 'closed', detail: 'no address we can reach' })
+      return this.#finish({ kind: 'not_connected', how: 'other_family', detail: 'no address we can reach' })
     signal?.addEventListener('abort', this.#giveUp)
     this.#tryNext()
   }
@@ -87,8 +86,12 @@ class Dial {
     const { host, sourceAddress, connectMs, untilMs, limits } = this.#options
     const socket = connect({ host: ip, port: host.port, localAddress: sourceAddress, noDelay: true })
     socket.on('connect', () => this.#finish({ kind: 'connected', socket, ip }))
-    socket.on('error', (error: NodeJS.ErrnoException) => {
-      this.#fail(ip, howOf(error, ip, sourceAddress), error.code ?? error.message)
+    let isImmediate = true
+    socket.on('connectionAttemptFailed', () => {
+      isImmediate = false
+    })
+    socket.on('error', ({ code = '', message }: NodeJS.ErrnoException) => {
+      this.#fail(ip, howOf({ code, ip, sourceAddress, isImmediate }), code || message)
     })
     const startedAtMs = unblocked.now()
     const alarm = new Alarm(() => this.#fail(ip, 'timeout', 'silent', unblocked.now() - startedAtMs))
@@ -103,9 +106,8 @@ class Dial {
     const failure: ConnectFailure = { kind: 'not_connected', how, detail: `${detail} ${ip}`, ip, silentMs }
     this.#failures.push(failure)
     if (this.#failures.length < this.#addresses.length) return this.#tryNext()
-    // A fault of ours comes first: if it kept one address from being tried, nothing is proved about the host.
-    const [first = failure] = this.#failures
-    this.#finish(this.#failures.find((each) => each.how === 'local') ?? first)
+    const inOrder = DECIDING.flatMap((hows) => this.#failures.filter(({ how }) => hows.includes(how)))
+    this.#finish(inOrder[0] ?? failure)
   }
 
   #finish(result: HostConnection | ConnectFailure): void {
@@ -121,8 +123,19 @@ class Dial {
   }
 }
 
-function howOf(error: NodeJS.ErrnoException, ip: string, sourceAddress?: string): ConnectFailure['how'] {
-  // Linux says "unreachable" in this way where IPv6 is switched off.
-  if (error.code === 'EADDRNOTAVAIL' && isIPv6(ip) && sourceAddress === undefined) return 'closed'
-  return LOCAL_FAULTS.has(error.code ?? '') ? 'local' : 'closed'
+interface DialError {
+  code: string
+  ip: string
+  sourceAddress?: string
+  /** connect() returned the error itself: no packet was sent. */
+  isImmediate: boolean
+}
+
+function howOf({ code, ip, sourceAddress, isImmediate }: DialError): ConnectFailure['how'] {
+  if (!isImmediate) return OUR_ERRORS.has(code) ? 'local' : 'closed'
+  const needNotHaveFamily = isIPv6(ip) && sourceAddress === undefined
+  // Linux says "no way" in this way where IPv6 is switched off.
+  if (needNotHaveFamily && code === 'EADDRNOTAVAIL') return 'other_family'
+  if (SHORTAGES.has(code)) return 'local'
+  return needNotHaveFamily ? 'other_family' : 'unreachable'
 }

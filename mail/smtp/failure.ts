@@ -9,10 +9,11 @@ export interface Failure {
   kind: 'failure'
   phase: Phase
   /**
-   * `insecure`: verified TLS is demanded, and the host did not offer it. `slow`: the server takes too long over each
-   * recipient for all of them to fit into one transaction. `skipped`: the host may not be tried now.
+   * `unreachable` and `other_family`: as in `ConnectFailure`. `insecure`: verified TLS is demanded, and the host did
+   * not offer it. `slow`: the server takes too long over each recipient for all of them to fit into one transaction.
+   * `skipped`: the host may not be tried now.
    */
-  how: BrokenWire['how'] | 'local' | 'refused' | 'insecure' | 'slow' | 'skipped'
+  how: BrokenWire['how'] | 'unreachable' | 'other_family' | 'refused' | 'insecure' | 'slow' | 'skipped'
   detail?: string
   /** As in `BrokenWire`. */
   silentMs?: number
@@ -41,12 +42,14 @@ export function judgeFailure({ phase, how, detail = how, reply }: Failure, mx: s
     case 'refused':
       return classify({ phase, reply: reply!, mx, names })
     case 'local':
+    case 'unreachable':
     case 'left':
       return { outcome: { kind: 'our_fault', cause: detail } }
     case 'garbage':
     case 'skipped':
       return { outcome: { kind: 'bounced', reason: 'temporary_failure', retryable: true } }
     case 'closed':
+    case 'other_family':
     case 'timeout':
     case 'slow':
       return { outcome: { kind: 'bounced', reason: 'connection_timeout', retryable: true } }

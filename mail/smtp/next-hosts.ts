@@ -19,6 +19,8 @@ interface Try {
   mayRepeat: boolean
 }
 
+const ABOUT_HOST = new Set<Failure['how']>(['closed', 'timeout', 'insecure', 'unreachable', 'other_family'])
+
 /** The hosts that may be tried after a try that failed before the dot. */
 export function hostsAfter({ phase, how, reply }: Failure, { hosts, host, isUsed, mayRepeat }: Try): Host[] {
   // The connection died while it was idle.
@@ -28,7 +30,7 @@ export function hostsAfter({ phase, how, reply }: Failure, { hosts, host, isUsed
   // What we could not judge of this host's TLS says nothing of the next one.
   if (how === 'local' && phase === 'starttls') return otherHosts(hosts, host)
   const isRefusedByHost = () => phase === 'greeting' || phase === 'ehlo' || isRefusedInTrouble(phase, reply, host)
-  const mayOtherHostHelp = how === 'refused' ? isRefusedByHost() : ['closed', 'timeout', 'insecure'].includes(how)
+  const mayOtherHostHelp = how === 'refused' ? isRefusedByHost() : ABOUT_HOST.has(how)
   return mayOtherHostHelp ? otherHosts(hosts, host) : []
 }
 

@@ -193,8 +193,9 @@ function skippedTry({ mx, detail, isOurs }: SkippedHost): FailedTry {
 
 /** A server's reply, or its lack of TLS, tells more than a fault of ours, which tells more than a server's silence. */
 function weightOf({ failure: { how, reply } }: FailedTry): number {
-  if (how === 'local' || how === 'left') return 1
-  return reply !== undefined || how === 'insecure' ? 2 : 0
+  if (how === 'local' || how === 'left' || how === 'unreachable') return 2
+  if (how === 'other_family') return 0
+  return reply !== undefined || how === 'insecure' ? 3 : 1
 }
 
 function withoutTry(cause: string): FailedTry {

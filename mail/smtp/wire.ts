@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { Alarm, unblocked } from './alarm.ts'
+import { OUR_ERRORS } from './own-errors.ts'
 import { type RawReply, ReplyParser } from './reply.ts'
 
 /** Why a conversation cannot go on. */
@@ -7,6 +8,8 @@ export interface BrokenWire {
   kind: 'broken'
   how:
     | 'closed'
+    /** An error of this machine, which proves nothing about the other one. */
+    | 'local'
     /** Nothing came in time; the connection itself is still open. */
     | 'timeout'
     /** The server sent something that is not SMTP, or a reply without a command. */
@@ -60,11 +63,11 @@ export class Wire {
     else if (!this.#inbox.isEmpty()) this.#wait.end()
   }
 
-  readonly #onError = (error: NodeJS.ErrnoException) => this.#onEnd(error.code ?? error.message)
-  readonly #onClose = () => this.#onEnd('closed')
+  readonly #onError = ({ code = '', message }: NodeJS.ErrnoException) => this.#onEnd(OUR_ERRORS.has(code) ? 'local' : 'closed', code || message)
+  readonly #onClose = () => this.#onEnd('closed', 'closed')
 
-  #onEnd(detail: string): void {
-    this.#breakWith('closed', detail, { keptMs: this.#keptMs() })
+  #onEnd(how: 'closed' | 'local', detail: string): void {
+    this.#breakWith(how, detail, { keptMs: this.#keptMs() })
   }
 
   /** A server that owes no reply waits for us. After a stall it may end what it has begun before our next command. */

@@ -1,29 +1,44 @@
 import { getEventListeners } from 'node:events'
 import { Socket } from 'node:net'
+import fc from 'fast-check'
 import { afterEach, expect, test, vi } from 'vitest'
 import { dialHost } from '../../../mail/smtp/dial-host.ts'
 import { ENGINE_LIMITS } from '../../../mail/smtp/engine-limits.ts'
 import { quietFor } from '../../harness/waits.ts'
+import { closedPort, engineWith, exchangerWith, hostOf, outcomeOf, send } from './deliver.ts'
 
 // The faults that no server of a test can cause: each address answers as the test says, without a network.
 
 afterEach(() => void vi.restoreAllMocks())
 
-/** `silent`, `open`, or the code of an error. */
+/** `silent`, `open`, or the code of an error: after `now` connect() returns it, else it comes from the network. */
 type Answers = Record<string, string>
+
+/** Ends the socket as Node ends it; the event tells an error of the network. */
+function failWith(socket: Socket, answer: string): void {
+  const code = answer.replace('now ', '')
+  const error = Object.assign(new Error(code), { code })
+  if (code !== answer) return void socket.destroy(error)
+  setImmediate(() => {
+    socket.emit('connectionAttemptFailed', '', 25, 4, error)
+    socket.destroy(error)
+  })
+}
 
 function network(answers: Answers) {
   const dialled: string[] = []
   const sockets: Socket[] = []
   const options: object[] = []
+  const connect = Socket.prototype.connect as (...args: unknown[]) => Socket
   vi.spyOn(Socket.prototype, 'connect').mockImplementation(function (this: Socket, ...args: unknown[]) {
     const [[{ host, ...more }]] = args as [[{ host: string }]]
-    const answer = answers[host]!
+    const answer = answers[host]
+    if (answer === undefined) return connect.apply(this, args)
     dialled.push(host)
     options.push(more)
     sockets.push(this)
     if (answer === 'open') setImmediate(() => this.emit('connect'))
-    else if (answer !== 'silent') this.destroy(Object.assign(new Error(answer), { code: answer }))
+    else if (answer !== 'silent') failWith(this, answer)
     return this
   })
   return { dialled, sockets, options }
@@ -49,38 +64,120 @@ async function dial(answers: Answers, { raceMs = 10_000, ...more }: Options = {}
   return { result, dialled, options, open: sockets.filter(({ destroyed }) => !destroyed) }
 }
 
-const OURS = ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRINUSE', 'EADDRNOTAVAIL', 'EACCES', 'EPERM']
-const THEIRS = ['ECONNREFUSED', 'ECONNRESET', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT', 'EHOSTDOWN']
+/** Errors of the whole machine, and those of the way to an address. */
+const SHORTAGES = ['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRINUSE', 'EADDRNOTAVAIL']
+const NO_WAY = ['ENETUNREACH', 'EHOSTUNREACH', 'ENETDOWN', 'EINVAL', 'EAFNOSUPPORT', 'EACCES', 'EPERM', 'EOTHER']
+/** What packets of the network can cause: an RST, and the messages of ICMP. */
+const THEIRS = [
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EACCES',
+  'ETIMEDOUT',
+  'EHOSTDOWN',
+  'EPROTO',
+]
+const OURS = [...SHORTAGES, 'ENETDOWN', 'EPERM']
 
-test.each([...OURS.map((code) => [code, 'local'] as const), ...THEIRS.map((code) => [code, 'closed'] as const)])(
-  'an address that fails with %s counts as %s: a fault of this machine proves nothing about the server',
-  async (code, how) => {
-    const { result } = await dial({ '192.0.2.1': code })
-    expect(result).toMatchObject({ kind: 'not_connected', how, detail: `${code} 192.0.2.1`, ip: '192.0.2.1' })
+test.each([
+  ...SHORTAGES.map((code) => [`now ${code}`, 'local'] as const),
+  ...NO_WAY.map((code) => [`now ${code}`, 'unreachable'] as const),
+  ...OURS.map((code) => [code, 'local'] as const),
+  ...THEIRS.map((code) => [code, 'closed'] as const),
+])(
+  'an address that fails with "%s" counts as %s: a fault of this machine proves nothing about the server',
+  async (answer, how) => {
+    const { result } = await dial({ '192.0.2.1': answer })
+    const detail = `${answer.replace('now ', '')} 192.0.2.1`
+    expect(result).toMatchObject({ kind: 'not_connected', how, detail, ip: '192.0.2.1' })
   },
 )
+
+test('what connect() returns is told from what the network says, as Node reports them', async () => {
+  const { port } = await closedPort()
+  const howOf = async (ip: string, sourceAddress?: string) => {
+    const host = { name: 'mx.test', preference: 0, addresses: [ip], port }
+    const untilMs = performance.now() + 10_000
+    return dialHost({ host, sourceAddress, untilMs, connectMs: 10_000, limits: ENGINE_LIMITS })
+  }
+  // No connection leads to the address of a broadcast.
+  expect(await howOf('255.255.255.255')).toMatchObject({ how: 'unreachable' })
+  expect(await howOf('127.0.0.1')).toMatchObject({ how: 'closed' })
+  expect(await howOf('127.0.0.1', '192.0.2.7')).toMatchObject({ how: 'local' })
+})
+
+const anyOf = (codes: string[], before = '') => fc.constantFrom(...codes.map((code) => before + code))
+
+test('an address to which this machine has no way decides only where all are such, and then it is our fault', async () => {
+  const answer = fc.oneof(anyOf(NO_WAY, 'now '), anyOf(THEIRS), fc.constant('silent'))
+  const address = fc.record({ isV6: fc.boolean(), answer })
+  const source = fc.constantFrom(undefined, '192.0.2.99', '2001:db8::99')
+  await fc.assert(
+    fc.asyncProperty(fc.array(address, { minLength: 1, maxLength: 6 }), source, async (all, sourceAddress) => {
+      const entries = all.map(({ isV6, answer }, i) => [isV6 ? `2001:db8::${i}` : `192.0.2.${i}`, answer] as const)
+      const { result } = await dial(Object.fromEntries(entries), { sourceAddress, connectMs: 10, raceMs: 1 })
+      const mayLeave = entries.filter(([ip]) => !sourceAddress || ip.includes(':') === sourceAddress.includes(':'))
+      const tried = mayLeave.filter(([, answer]) => !answer.startsWith('now'))
+      // Without a source address this machine need not have IPv6.
+      const isOurs = mayLeave.some(([ip]) => sourceAddress || !ip.includes(':'))
+      if (tried.length > 0) {
+        expect(['closed', 'timeout']).toContain((result as { how: string }).how)
+        expect(tried.map(([ip]) => ip)).toContain((result as { ip?: string }).ip)
+      } else expect(result).toMatchObject({ how: isOurs ? 'unreachable' : 'other_family' })
+      vi.restoreAllMocks()
+    }),
+    { numRuns: 200 },
+  )
+})
+
+test('an exchanger to which this machine has no way hides no other one, and silence elsewhere proves nothing then', async () => {
+  const well = await exchangerWith()
+  const { port } = await closedPort()
+  const host = fc.record({ isV6: fc.boolean(), answer: fc.oneof(anyOf(NO_WAY, 'now '), anyOf(THEIRS)) })
+  const all = fc.array(fc.oneof({ weight: 4, arbitrary: host }, fc.constant('well' as const)), {
+    minLength: 1,
+    maxLength: 4,
+  })
+  await fc.assert(
+    fc.asyncProperty(all, async (all) => {
+      const answers: Answers = {}
+      const hosts = all.map((each, i) => {
+        const ip = each !== 'well' && each.isV6 ? `2001:db8::${i}` : `192.0.2.${i}`
+        if (each !== 'well') answers[ip] = each.answer
+        return hostOf(each === 'well' ? well : { host: ip, port }, `mx${i}.example.test`)
+      })
+      network(answers)
+      const attempt = await send(engineWith(), { key: JSON.stringify(all), hosts })
+      vi.restoreAllMocks()
+      const isOurs = all.some((each) => each !== 'well' && !each.isV6 && each.answer.startsWith('now'))
+      const failed = isOurs ? 'our_fault' : 'connection_timeout'
+      expect(outcomeOf(attempt)).toBe(all.includes('well') ? 'delivered' : failed)
+      expect(attempt.tried?.length ?? 0).toBe(all.includes('well') ? all.indexOf('well') : all.length - 1)
+    }),
+    { numRuns: 100 },
+  )
+})
 
 test('an error without a code is reported by its message', async () => {
   const dialling = dial({ '192.0.2.1': 'silent' })
   const [socket] = vi.mocked(Socket.prototype.connect).mock.contexts as Socket[]
   socket!.emit('error', new Error('odd'))
-  expect((await dialling).result).toMatchObject({ how: 'closed', detail: 'odd 192.0.2.1' })
+  expect((await dialling).result).toMatchObject({ how: 'unreachable', detail: 'odd 192.0.2.1' })
 })
 
 test('a machine without IPv6 cannot reach an address, and one that lacks its source address is at fault', async () => {
-  const answers = { '2001:db8::1': 'EADDRNOTAVAIL' }
-  expect((await dial(answers)).result).toMatchObject({ how: 'closed', detail: 'EADDRNOTAVAIL 2001:db8::1' })
-  expect((await dial({ '2001:db8::1': 'EMFILE' })).result).toMatchObject({ how: 'local' })
+  const answers = { '2001:db8::1': 'now EADDRNOTAVAIL' }
+  expect((await dial(answers)).result).toMatchObject({ how: 'other_family', detail: 'EADDRNOTAVAIL 2001:db8::1' })
+  expect((await dial({ '2001:db8::1': 'now EMFILE' })).result).toMatchObject({ how: 'local' })
   expect((await dial(answers, { sourceAddress: '2001:db8::9' })).result).toMatchObject({ how: 'local' })
 })
 
-test('of several failures a fault of ours decides, and else the first one', async () => {
-  const answers = { '192.0.2.1': 'ECONNREFUSED', '192.0.2.2': 'EHOSTUNREACH', '192.0.2.3': 'EMFILE' }
+test('of several failures a fault of the whole machine decides, and else the first one of a server', async () => {
+  const answers = { '192.0.2.1': 'ECONNREFUSED', '192.0.2.2': 'EHOSTUNREACH', '192.0.2.3': 'now EMFILE' }
   expect((await dial(answers)).result).toMatchObject({ how: 'local', ip: '192.0.2.3' })
-  expect((await dial({ ...answers, '192.0.2.3': 'ECONNRESET' })).result).toMatchObject({
-    how: 'closed',
-    ip: '192.0.2.1',
-  })
+  const theirs = { '192.0.2.0': 'now ENETUNREACH', ...answers, '192.0.2.3': 'ECONNRESET' }
+  expect((await dial(theirs)).result).toMatchObject({ how: 'closed', ip: '192.0.2.1' })
 })
 
 test('each address is dialled once, in its order, and at most eight of them', async () => {
@@ -106,7 +203,10 @@ test('only addresses of the family of the source address are dialled', async () 
     expect(options).toMatchObject([{ port: 25, localAddress: sourceAddress, noDelay: true }])
   }
   const { result, dialled } = await dial({ '192.0.2.1': 'open' }, { sourceAddress: '2001:db8::9' })
-  expect([result, dialled]).toEqual([{ kind: 'not_connected', how: 'closed', detail: 'no address we can reach' }, []])
+  expect([result, dialled]).toEqual([
+    { kind: 'not_connected', how: 'other_family', detail: 'no address we can reach' },
+    [],
+  ])
 })
 
 test('of addresses dialled one after the other, the first one that answers stays, and no other', async () => {

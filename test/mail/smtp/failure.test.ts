@@ -8,10 +8,12 @@ const reply = (code: number): RawReply => ({ kind: 'reply', code, lines: [`${cod
 /** What each way of ending a try means; `refused` is what the reply says. */
 const MEANINGS: Record<Exclude<Failure['how'], 'refused'>, [kind: string, reason?: string, retryable?: boolean]> = {
   local: ['our_fault'],
+  unreachable: ['our_fault'],
   left: ['our_fault'],
   garbage: ['bounced', 'temporary_failure', true],
   skipped: ['bounced', 'temporary_failure', true],
   closed: ['bounced', 'connection_timeout', true],
+  other_family: ['bounced', 'connection_timeout', true],
   timeout: ['bounced', 'connection_timeout', true],
   slow: ['bounced', 'connection_timeout', true],
   insecure: ['bounced', 'policy_block', false],

@@ -95,6 +95,8 @@ const refusal = replyOf('550 5.7.1 not allowed')
 test.each<[string, Partial<Failure>, { isUsed?: boolean; mayRepeat?: boolean }, string[]]>([
   ['closed', { how: 'closed' }, {}, ['second']],
   ['was silent', { how: 'timeout' }, {}, ['second']],
+  ['is where we have no way', { how: 'unreachable', phase: 'connect' }, {}, ['second']],
+  ['has no address of our family', { how: 'other_family', phase: 'connect' }, {}, ['second']],
   ['offered no good TLS', { how: 'insecure', phase: 'starttls' }, {}, ['second']],
   ['took too long over each recipient', { how: 'slow', phase: 'rcpt' }, {}, ['first']],
   ['wrote garbage', { how: 'garbage' }, {}, ['first']],

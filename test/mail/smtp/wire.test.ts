@@ -50,6 +50,28 @@ test('the replies to several commands are taken in their order, whether they cam
   expect([wire.isQuiet(), wire.trouble()]).toEqual([true, undefined])
 })
 
+/** Errors of an open connection that this machine alone can cause, and those that another one can cause. */
+const OUR_ERRNOS = ['ENOBUFS', 'ENOMEM', 'EMFILE', 'ENFILE', 'ENETDOWN', 'EPERM', 'EADDRNOTAVAIL']
+const THEIR_ERRNOS = ['ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EACCES', 'EPROTO', '']
+
+test('an error of this machine on an open connection is no end by the server, whenever it comes', async () => {
+  const errnos = [
+    ...OUR_ERRNOS.map((code) => ({ code, how: 'local' })),
+    ...THEIR_ERRNOS.map((code) => ({ code, how: 'closed' })),
+  ]
+  for (const { code, how } of errnos)
+    for (const isEarly of [true, false]) {
+      const { socket, wire } = await conversation(1)
+      const fail = () => socket.destroy(Object.assign(new Error('odd'), code && { code }))
+      if (isEarly) fail()
+      const broken = wire.nextReply(late())
+      if (!isEarly) fail()
+      expect(await broken).toMatchObject({ kind: 'broken', how, detail: code || 'odd' })
+      // What ends it first stays.
+      expect(wire.trouble()).toMatchObject({ how })
+    }
+})
+
 test('a reply that does not come in time is a timeout, after which it is still read', async () => {
   const { wire, theirs } = await conversation(1)
   const timeout = await wire.nextReply(soon())
