@@ -3,6 +3,7 @@ import { Alarm, unblocked } from './alarm.ts'
 import type { Host } from './attempt.ts'
 import type { EngineLimits } from './engine-limits.ts'
 import { OUR_ERRORS, SHORTAGES } from './own-errors.ts'
+import type { Reach } from './reach.ts'
 
 export interface HostConnection {
   kind: 'connected'
@@ -31,8 +32,14 @@ const DECIDING: ConnectFailure['how'][][] = [['local'], ['closed', 'timeout'], [
 /** The most addresses that are tried. */
 const MAX_ADDRESSES = 8
 
+/** Errors by which the other machine itself answers. */
+const ANSWERS = ['ECONNREFUSED', 'ECONNRESET']
+
 interface DialOptions {
   host: Host
+  /** The key of the host's site. */
+  site: string
+  reach: Reach
   sourceAddress?: string
   untilMs: number
   /** How long an address may be silent. */
@@ -83,9 +90,12 @@ class Dial {
     clearTimeout(this.#raceTimer)
     const ip = this.#addresses[this.#next++]
     if (ip === undefined) return
-    const { host, sourceAddress, connectMs, untilMs, limits } = this.#options
+    const { host, reach, sourceAddress, connectMs, untilMs, limits } = this.#options
     const socket = connect({ host: ip, port: host.port, localAddress: sourceAddress, noDelay: true })
-    socket.on('connect', () => this.#finish({ kind: 'connected', socket, ip }))
+    socket.on('connect', () => {
+      reach.connected({ ip, sourceAddress })
+      this.#finish({ kind: 'connected', socket, ip })
+    })
     let isImmediate = true
     socket.on('connectionAttemptFailed', () => {
       isImmediate = false
@@ -103,7 +113,17 @@ class Dial {
   #fail(ip: string, how: ConnectFailure['how'], detail: string, silentMs?: number) {
     this.#tries.get(ip)?.alarm.stop()
     this.#tries.get(ip)?.socket.destroy()
-    const failure: ConnectFailure = { kind: 'not_connected', how, detail: `${detail} ${ip}`, ip, silentMs }
+    const { site, reach, sourceAddress, connectMs } = this.#options
+    const isUnreached =
+      how === 'timeout' ? (silentMs ?? 0) >= connectMs / 2 : how === 'closed' && !ANSWERS.includes(detail)
+    const isCutOff = isUnreached && reach.isCutOff(site, { ip, sourceAddress })
+    const failure: ConnectFailure = {
+      kind: 'not_connected',
+      how: isCutOff ? withoutWay(ip, sourceAddress) : how,
+      detail: `${detail} ${ip}${isCutOff ? ', while no server is reached' : ''}`,
+      ip,
+      silentMs,
+    }
     this.#failures.push(failure)
     if (this.#failures.length < this.#addresses.length) return this.#tryNext()
     const inOrder = DECIDING.flatMap((hows) => this.#failures.filter(({ how }) => hows.includes(how)))
@@ -133,9 +153,12 @@ interface DialError {
 
 function howOf({ code, ip, sourceAddress, isImmediate }: DialError): ConnectFailure['how'] {
   if (!isImmediate) return OUR_ERRORS.has(code) ? 'local' : 'closed'
-  const needNotHaveFamily = isIPv6(ip) && sourceAddress === undefined
+  const how = withoutWay(ip, sourceAddress)
   // Linux says "no way" in this way where IPv6 is switched off.
-  if (needNotHaveFamily && code === 'EADDRNOTAVAIL') return 'other_family'
-  if (SHORTAGES.has(code)) return 'local'
-  return needNotHaveFamily ? 'other_family' : 'unreachable'
+  if (how === 'other_family' && code === 'EADDRNOTAVAIL') return how
+  return SHORTAGES.has(code) ? 'local' : how
+}
+
+function withoutWay(ip: string, sourceAddress?: string): 'unreachable' | 'other_family' {
+  return isIPv6(ip) && sourceAddress === undefined ? 'other_family' : 'unreachable'
 }

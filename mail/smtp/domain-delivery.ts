@@ -127,7 +127,7 @@ async function openSuccessor(
   const beganAtMs = performance.now()
   const { tlsDemandedBy } = site
   const times = { connectMs: opening.limits.connectMs, greetingMs: commandMs, commandMs, untilMs: deadlines.dotMs }
-  const call = { host, sourceAddress, tlsDemandedBy, ...times, stopwatch: createStopwatch() }
+  const call = { host, site: site.key, sourceAddress, tlsDemandedBy, ...times, stopwatch: createStopwatch() }
   const opened = await openSession(opening, call).catch(() => undefined)
   if (opened?.kind === 'session') {
     place.opened()

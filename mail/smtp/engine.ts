@@ -9,6 +9,7 @@ import { createHostMemory } from './host-memory.ts'
 import { createLateReplies } from './late-replies.ts'
 import { createMxLookUp, type MxOptions } from './mx.ts'
 import { Pool } from './pool.ts'
+import { createReach } from './reach.ts'
 import { createShaping, type ShapeOf } from './shaping.ts'
 import type { OpenSitePlaces } from './site-places.ts'
 import { createSlowSites } from './slow-sites.ts'
@@ -63,7 +64,7 @@ export function createEngine(options: EngineOptions): WatchedEngine {
   const silentHosts = createHostMemory(limits.silentMs)
   const forgetfulHosts = createHostMemory(limits.forgetfulMs)
   const slowSites = createSlowSites(limits)
-  const memories = { cleartextHosts, silentHosts, forgetfulHosts }
+  const memories = { cleartextHosts, silentHosts, forgetfulHosts, reach: createReach() }
   const opening = { heloName, tlsContexts: createTlsContexts(), ...memories, limits, clockErrorMs }
   const tools = { pool, lateReplies, slowSites, opening, sourceAddresses, shapeOf, random }
 

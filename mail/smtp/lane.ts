@@ -92,7 +92,7 @@ function callTo(tools: LaneTools, lane: Lane, host: Host, stopwatch: Stopwatch):
   const { site, sourceAddress, commandMs, deadlines } = tools
   const { tlsDemandedBy } = site
   const times = { ...timesToOpen(tools, lane, host), commandMs, untilMs: deadlines.dotMs }
-  return { host, sourceAddress, tlsDemandedBy, ...times, signal: tools.signal(), stopwatch }
+  return { host, site: site.key, sourceAddress, tlsDemandedBy, ...times, signal: tools.signal(), stopwatch }
 }
 
 /** How long a host may be silent. The last one has more time, and after two silent ones each has less. */
@@ -154,6 +154,8 @@ async function transactOnce(tools: LaneTools, lane: Lane, place: Place, session:
   clearInterval(timer)
   tools.transacting--
   stopwatch.end()
+  if (result.verdicts.some((verdict) => verdict?.reply))
+    tools.opening.reach.connected({ ip, sourceAddress: tools.sourceAddress })
   lane.stopwatch = undefined
   lane.isUnproven = false
   noteResult(tools, lane, { place, session, recipients, result, evidence, stopwatch, isUsed, beganAtMs })

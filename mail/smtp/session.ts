@@ -5,6 +5,7 @@ import type { EngineLimits, SiteLimits } from './engine-limits.ts'
 import { type Failure, failureOf } from './failure.ts'
 import type { HostMemory } from './host-memory.ts'
 import { hadAllOf, hasGivenUp } from './own-time.ts'
+import type { Reach } from './reach.ts'
 import { isCompletion, type RawReply, wordsOf } from './reply.ts'
 import type { Stopwatch } from './stopwatch.ts'
 import {
@@ -71,12 +72,15 @@ export interface SessionOptions {
   silentHosts: HostMemory
   /** The hosts that offer PIPELINING and let commands go without a reply. */
   forgetfulHosts: HostMemory
+  reach: Reach
   limits: EngineLimits
   clockErrorMs(): number
 }
 
 export interface SessionRequest {
   host: Host
+  /** The key of the host's site. */
+  site: string
   sourceAddress?: string
   tlsDemandedBy?: TlsDemand
   /** How long an address may be silent, then how long the greeting may take, and each reply after it. */
@@ -135,7 +139,7 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   const rule = tlsRuleOf(host, call.tlsDemandedBy)
   call.stopwatch.begin('connect')
   const stalledMs = unblocked.stalledMs()
-  const connection = await dialHost({ ...call, limits: options.limits })
+  const connection = await dialHost({ ...call, reach: options.reach, limits: options.limits })
   if (connection.kind === 'not_connected') return { ...connection, kind: 'failure', phase: 'connect' }
   const { ip, socket } = connection
   const ourNames = [options.heloName, call.sourceAddress ?? socket.localAddress ?? '']

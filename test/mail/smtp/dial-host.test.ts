@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { afterEach, expect, test, vi } from 'vitest'
 import { dialHost } from '../../../mail/smtp/dial-host.ts'
 import { ENGINE_LIMITS } from '../../../mail/smtp/engine-limits.ts'
+import { createReach, type Reach } from '../../../mail/smtp/reach.ts'
 import { quietFor } from '../../harness/waits.ts'
 import { closedPort, engineWith, exchangerWith, hostOf, outcomeOf, send } from './deliver.ts'
 
@@ -45,6 +46,8 @@ function network(answers: Answers) {
 }
 
 interface Options {
+  site?: string
+  reach?: Reach
   sourceAddress?: string
   signal?: AbortSignal
   connectMs?: number
@@ -56,6 +59,8 @@ async function dial(answers: Answers, { raceMs = 10_000, ...more }: Options = {}
   const { dialled, sockets, options } = network(answers)
   const result = await dialHost({
     host: { name: 'mx.test', preference: 0, addresses, port: 25 },
+    site: 'mx.test',
+    reach: createReach(),
     untilMs: performance.now() + 10_000,
     connectMs: 10_000,
     limits: { ...ENGINE_LIMITS, raceMs },
@@ -99,7 +104,15 @@ test('what connect() returns is told from what the network says, as Node reports
   const howOf = async (ip: string, sourceAddress?: string) => {
     const host = { name: 'mx.test', preference: 0, addresses: [ip], port }
     const untilMs = performance.now() + 10_000
-    return dialHost({ host, sourceAddress, untilMs, connectMs: 10_000, limits: ENGINE_LIMITS })
+    return dialHost({
+      host,
+      site: '',
+      reach: createReach(),
+      sourceAddress,
+      untilMs,
+      connectMs: 10_000,
+      limits: ENGINE_LIMITS,
+    })
   }
   // No connection leads to the address of a broadcast.
   expect(await howOf('255.255.255.255')).toMatchObject({ how: 'unreachable' })
@@ -157,6 +170,86 @@ test('an exchanger to which this machine has no way hides no other one, and sile
     }),
     { numRuns: 100 },
   )
+})
+
+test('a server is unreachable only while another one is reached: of five sites without a connection the fault is ours', async () => {
+  // An answer of the other machine itself is neither.
+  const answer = fc.oneof(
+    { weight: 12, arbitrary: fc.constantFrom('silent', 'ENETUNREACH', 'EHOSTUNREACH', 'EACCES', 'ETIMEDOUT') },
+    { weight: 1, arbitrary: fc.constantFrom('open', 'ECONNREFUSED', 'ECONNRESET') },
+  )
+  const step = fc.record({ site: fc.nat(7), isV6: fc.boolean(), hasSource: fc.boolean(), answer })
+  let cutOff = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+      const reach = createReach()
+      const unreached = new Map<string, Set<number>>()
+      for (const { site, isV6, hasSource, answer } of steps) {
+        const ip = isV6 ? '2001:db8::1' : '192.0.2.1'
+        const sourceAddress = hasSource ? (isV6 ? '2001:db8::99' : '192.0.2.99') : undefined
+        const { result } = await dial({ [ip]: answer }, { site: `site ${site}`, reach, sourceAddress, connectMs: 2 })
+        vi.restoreAllMocks()
+        const sites = unreached.get(`${isV6} ${hasSource}`) ?? new Set()
+        unreached.set(`${isV6} ${hasSource}`, sites)
+        if (answer === 'open') sites.clear()
+        else if (!['ECONNREFUSED', 'ECONNRESET'].includes(answer) && sites.size < 5) sites.add(site)
+        if (answer === 'open') expect(result.kind).toBe('connected')
+        else if (['ECONNREFUSED', 'ECONNRESET'].includes(answer) || sites.size < 5)
+          expect(result).toMatchObject({ how: answer === 'silent' ? 'timeout' : 'closed' })
+        else {
+          cutOff++
+          // A machine need not have IPv6.
+          expect(result).toMatchObject({ how: isV6 && !hasSource ? 'other_family' : 'unreachable' })
+        }
+      }
+    }),
+    { numRuns: 60 },
+  )
+  expect(cutOff).toBeGreaterThan(0)
+})
+
+test('sites that were not reached over a minute ago do not count, and those on the own network are counted apart', () => {
+  let nowMs = 0
+  vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
+  const reach = createReach()
+  const isCutOff = (site: string, ip = '203.0.113.1') => reach.isCutOff(site, { ip })
+  for (const site of ['a', 'b', 'c', 'd']) expect(isCutOff(site)).toBe(false)
+  nowMs = 60_000
+  expect(isCutOff('e')).toBe(false)
+  for (const site of ['f', 'g', 'h']) expect(isCutOff(site)).toBe(false)
+  reach.connected({ ip: '127.0.0.1' })
+  expect(isCutOff('i')).toBe(true)
+  expect(isCutOff('j', '127.0.0.1')).toBe(false)
+  // It stays so until a server is reached.
+  nowMs = 600_000
+  expect(isCutOff('i')).toBe(true)
+  reach.connected({ ip: '203.0.113.9' })
+  expect(isCutOff('i')).toBe(false)
+})
+
+test('while no server is reached a send is our fault, and each exchanger is asked all the same', async () => {
+  const [well, engine] = [await exchangerWith(), engineWith()]
+  const away = Array.from({ length: 9 }, (_, i) => `127.0.1.${i}`)
+  network(Object.fromEntries(away.map((ip) => [ip, 'EHOSTUNREACH'])))
+  const outcomes = async (...sites: string[][]) => {
+    const seen: string[] = []
+    for (const ips of sites) {
+      const hosts = ips.map((ip, i) => hostOf({ host: ip, port: well.port }, `mx${i}.${ip}.example.test`))
+      seen.push(outcomeOf(await send(engine, { key: ips.join(), hosts })))
+    }
+    return seen
+  }
+  const [delivered, four] = [['delivered'], Array(4).fill('connection_timeout')]
+  const alone = away.map((ip) => [ip])
+  expect(await outcomes([well.host])).toEqual(delivered)
+  expect(await outcomes(...alone.slice(0, 4))).toEqual(four)
+  // A reply over a connection that was kept is reached, too.
+  expect(await outcomes([well.host])).toEqual(delivered)
+  expect(well.sessions).toHaveLength(1)
+  expect(await outcomes(...alone.slice(4, 8))).toEqual(four)
+  expect(await outcomes(...alone.slice(8), ...alone)).toEqual(Array(10).fill('our_fault'))
+  expect(await outcomes([away[0]!, well.host])).toEqual(delivered)
+  expect(await outcomes(...alone.slice(0, 4))).toEqual(four)
 })
 
 test('an error without a code is reported by its message', async () => {
