@@ -2,7 +2,7 @@ import { connect, isIPv6, type Socket } from 'node:net'
 import { Alarm, unblocked } from './alarm.ts'
 import type { Host } from './attempt.ts'
 import type { EngineLimits } from './engine-limits.ts'
-import { OUR_ERRORS, SHORTAGES } from './own-errors.ts'
+import { endedBy, SHORTAGES } from './own-errors.ts'
 import type { Reach } from './reach.ts'
 
 export interface HostConnection {
@@ -152,7 +152,7 @@ interface DialError {
 }
 
 function howOf({ code, ip, sourceAddress, isImmediate }: DialError): ConnectFailure['how'] {
-  if (!isImmediate) return OUR_ERRORS.has(code) ? 'local' : 'closed'
+  if (!isImmediate) return endedBy(code)
   const how = withoutWay(ip, sourceAddress)
   // Linux says "no way" in this way where IPv6 is switched off.
   if (how === 'other_family' && code === 'EADDRNOTAVAIL') return how

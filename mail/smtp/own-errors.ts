@@ -5,4 +5,7 @@ export const SHORTAGES: ReadonlySet<string> = new Set([
 ])
 
 /** Errors of a connection that no packet of another machine can cause. */
-export const OUR_ERRORS: ReadonlySet<string> = new Set([...SHORTAGES, 'ENETDOWN', 'EPERM'])
+const OUR_ERRORS = new Set([...SHORTAGES, 'ENETDOWN', 'EPERM'])
+
+/** Who ended a connection that has this error. */
+export const endedBy = (code: string): 'local' | 'closed' => (OUR_ERRORS.has(code) ? 'local' : 'closed')

@@ -116,7 +116,8 @@ export async function openSession(options: SessionOptions, call: SessionRequest)
  */
 function isBrokenTls(failure: Failure, { commandMs }: SessionRequest): boolean {
   const { how, silentMs = 0 } = failure
-  return how === 'timeout' ? hadAllOf(commandMs, silentMs) : how !== 'garbage' && !hasGivenUp(failure)
+  if (how === 'timeout') return hadAllOf(commandMs, silentMs)
+  return how !== 'garbage' && how !== 'local' && !hasGivenUp(failure)
 }
 
 function insecure(

@@ -5,6 +5,7 @@ import { Alarm, unblocked } from './alarm.ts'
 import type { Host, Site, TlsDemand, TlsEvidence } from './attempt.ts'
 import type { DanePolicy } from './dane.ts'
 import { certificatesOf, daneFlaw } from './dane-certificate.ts'
+import { endedBy } from './own-errors.ts'
 
 // STARTTLS: what a site demands of it, and the handshake.
 
@@ -18,7 +19,9 @@ export interface SecuredSocket {
 export type TlsUpgrade =
   | ({ kind: 'upgraded' } & SecuredSocket)
   /** `silentMs` and `keptMs` as in `BrokenWire`. */
-  | { kind: 'failed'; how: 'closed' | 'timeout'; detail: string; silentMs?: number; keptMs: number }
+  | { kind: 'failed'; how: FailedHandshake; detail: string; silentMs?: number; keptMs: number }
+
+type FailedHandshake = 'closed' | 'timeout' | 'local'
 
 /**
  * Contexts for TLS 1.2 or later. Where TLS is not demanded, a weak or foreign certificate is still better than
@@ -77,13 +80,13 @@ export function upgradeToTls(socket: Socket, handshake: Handshake): Promise<TlsU
     const [startedAtMs, stalledBeforeMs] = [unblocked.now(), unblocked.stalledMs()]
     const alarm = new Alarm(() => fail('no handshake in time', 'timeout', unblocked.now() - startedAtMs))
     alarm.set(untilMs)
-    const fail = (detail: string, how: 'closed' | 'timeout' = 'closed', silentMs?: number) => {
+    const fail = (detail: string, how: FailedHandshake = 'closed', silentMs?: number) => {
       end()
       tlsSocket.destroy()
       const keptMs = unblocked.stalledMs() - stalledBeforeMs
       resolve({ kind: 'failed', how, detail: cleanText(detail), silentMs, keptMs })
     }
-    const onError = (error: NodeJS.ErrnoException) => fail(error.code ?? error.message)
+    const onError = ({ code = '', message }: NodeJS.ErrnoException) => fail(code || message, endedBy(code))
     const onClose = () => fail('closed in the handshake')
     const onAbort = () => fail('the caller left')
     const end = () => {

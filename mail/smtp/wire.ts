@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { Alarm, unblocked } from './alarm.ts'
-import { OUR_ERRORS } from './own-errors.ts'
+import { endedBy } from './own-errors.ts'
 import { type RawReply, ReplyParser } from './reply.ts'
 
 /** Why a conversation cannot go on. */
@@ -63,7 +63,7 @@ export class Wire {
     else if (!this.#inbox.isEmpty()) this.#wait.end()
   }
 
-  readonly #onError = ({ code = '', message }: NodeJS.ErrnoException) => this.#onEnd(OUR_ERRORS.has(code) ? 'local' : 'closed', code || message)
+  readonly #onError = ({ code = '', message }: NodeJS.ErrnoException) => this.#onEnd(endedBy(code), code || message)
   readonly #onClose = () => this.#onEnd('closed', 'closed')
 
   #onEnd(how: 'closed' | 'local', detail: string): void {
