@@ -47,7 +47,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'net/keyed-amounts.ts': ['amounts'],
     'server/telemetry/track-sends.ts': ['running'],
     'server/db/recording.ts': ['unstored', 'waiting'],
-    'server/stream/stream-leases.ts': ['open', 'stale'],
+    'server/stream/stream-leases.ts': ['places'],
     'server/stream/rights.ts': ['onLost', 'watched'],
     'server/stream/tail.ts': ['followers', 'groups'],
     'server/webhooks/attempt/attempt-once.ts': ['running'],

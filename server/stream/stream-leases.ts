@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { runEvery } from '../async/run-every.ts'
-import type { Database } from '../db/connect.ts'
+import type { Database, Transaction } from '../db/connect.ts'
 import { lockAccount } from '../db/lock-account.ts'
 import { one, run } from '../db/statement.ts'
 import { fail } from '../errors.ts'
@@ -10,6 +10,8 @@ export const MAX_STREAMS = 100
 
 const LEASE_S = 30
 const RENEW_EVERY_MS = 10_000
+/** How long a place that a stream has left is kept for the account's next one. */
+const KEEP_MS = 1_000
 const RETRY_SECONDS = 5
 
 const OTHERS = `
@@ -25,14 +27,28 @@ const RENEW = `update stream_leases set until = now() + interval '${LEASE_S} sec
 
 const FREE = 'delete from stream_leases where process = $1'
 
-/** Counts the streams of each account over all processes. The places of a process that was killed are free in 30 s. */
+/** The places of an account in this process. */
+interface Places {
+  open: number
+  /** The streams that its row counts; undefined when a commit has failed. */
+  stored: number | undefined
+  /** Streams that wait for the row. */
+  opening: PromiseWithResolvers<void>[]
+  isStoring: boolean
+  freeing?: NodeJS.Timeout
+}
+
+/**
+ * Counts the streams of each account over all processes. The places of a process that was killed are free in 30 s.
+ *
+ * An account waits for its lock with at most one connection: the streams that are opened meanwhile share the next
+ * transaction. A place that is left is taken again without one.
+ */
 export class StreamLeases {
   readonly #db: Database
   readonly #report: (error: unknown) => void
   readonly #processId = randomUUID()
-  readonly #open = new Map<string, number>()
-  /** Accounts whose row may differ from what is open here. */
-  readonly #stale = new Set<string>()
+  readonly #places = new Map<string, Places>()
   readonly #renewal: ReturnType<typeof runEvery>
   #isStopped = false
 
@@ -44,27 +60,21 @@ export class StreamLeases {
 
   /** Takes a place for a stream, and returns the function that frees it. Throws `rate_limit_exceeded`. */
   async take(accountId: string): Promise<() => void> {
+    const places = this.#places.get(accountId) ?? { open: 0, stored: 0, opening: [], isStoring: false }
     // An account that opens streams over its limit costs the database nothing.
-    if (this.#openOf(accountId) >= MAX_STREAMS) throw tooMany()
-    let isTaken = false
-    try {
-      await this.#db.transaction(async (tx) => {
-        await lockAccount(tx, accountId)
-        const others = one(await run<{ streams: number }>(tx, OTHERS, [accountId, this.#processId]))
-        const own = this.#openOf(accountId) + 1
-        if (others.streams + own > MAX_STREAMS) throw tooMany()
-        this.#open.set(accountId, own)
-        isTaken = true
-        this.#stale.add(accountId)
-        await run(tx, STORE, [accountId, this.#processId, own])
-        this.#stale.delete(accountId)
-      })
-    } catch (error) {
-      // The commit may have failed: the place that was counted here is free again.
-      if (isTaken) this.#close(accountId)
-      throw error
+    if (places.open + places.opening.length >= MAX_STREAMS) throw tooMany()
+    this.#places.set(accountId, places)
+    if (!places.isStoring && places.open < (places.stored ?? 0)) places.open++
+    else {
+      const opening = Promise.withResolvers<void>()
+      places.opening.push(opening)
+      void this.#store(accountId, places)
+      await opening.promise
     }
-    return () => this.#close(accountId)
+    return () => {
+      places.open--
+      this.#freeLater(accountId, places)
+    }
   }
 
   /** Frees all places of this process. */
@@ -74,34 +84,63 @@ export class StreamLeases {
     await run(this.#db, FREE, [this.#processId]).catch(() => {})
   }
 
-  #openOf(accountId: string): number {
-    return this.#open.get(accountId) ?? 0
+  /** One transaction of an account at a time stores how many streams are open, with those that wait for it. */
+  async #store(accountId: string, places: Places): Promise<void> {
+    if (places.isStoring) return
+    places.isStoring = true
+    do await this.#storeOnce(accountId, places)
+    while (places.opening.length > 0)
+    places.isStoring = false
+    this.#freeLater(accountId, places)
   }
 
-  #close(accountId: string): void {
-    const left = this.#openOf(accountId) - 1
-    if (left === 0) this.#open.delete(accountId)
-    else this.#open.set(accountId, left)
-    if (this.#isStopped || this.#stale.has(accountId)) return
-    this.#store(accountId).catch((error) => {
-      this.#stale.add(accountId)
-      if (!this.#isStopped) this.#report(error)
-    })
+  async #storeOnce(accountId: string, places: Places): Promise<void> {
+    const { length } = places.opening
+    try {
+      const { admitted, stored } = await this.#db.transaction((tx) => this.#count(tx, accountId, places, length))
+      places.stored = stored
+      places.open += admitted
+      const opened = places.opening.splice(0, length)
+      for (const { resolve } of opened.splice(0, admitted)) resolve()
+      for (const { reject } of opened) reject(tooMany())
+    } catch (error) {
+      places.stored = undefined
+      for (const { reject } of places.opening.splice(0, length)) reject(error)
+      if (length === 0 && !this.#isStopped) this.#report(error)
+    }
   }
 
-  /** Stores how many streams are open. The lock of the account puts changes in order. */
-  async #store(accountId: string): Promise<void> {
-    this.#stale.add(accountId)
-    await this.#db.transaction(async (tx) => {
-      await lockAccount(tx, accountId)
-      this.#stale.delete(accountId)
-      await run(tx, STORE, [accountId, this.#processId, this.#openOf(accountId)])
-    })
+  async #count(tx: Transaction, accountId: string, places: Places, opening: number) {
+    await lockAccount(tx, accountId)
+    const others = one(await run<{ streams: number }>(tx, OTHERS, [accountId, this.#processId]))
+    const { open } = places
+    const admitted = Math.max(0, Math.min(opening, MAX_STREAMS - others.streams - open))
+    // Streams that are opened free no place.
+    const stored = Math.max(open + admitted, opening > 0 ? (places.stored ?? 0) : 0)
+    await run(tx, STORE, [accountId, this.#processId, stored])
+    return { admitted, stored }
+  }
+
+  /** Stores what is open in a moment, when places are free, or later, after a failure. */
+  #freeLater(accountId: string, places: Places): void {
+    const { open, stored, isStoring } = places
+    if (isStoring || this.#isStopped) return
+    if (stored !== open) {
+      places.freeing ??= setTimeout(
+        () => {
+          places.freeing = undefined
+          if (!this.#isStopped && places.stored !== places.open) void this.#store(accountId, places)
+        },
+        stored === undefined ? RENEW_EVERY_MS : KEEP_MS,
+      ).unref()
+    } else if (open === 0) {
+      clearTimeout(places.freeing)
+      this.#places.delete(accountId)
+    }
   }
 
   async #renew(): Promise<void> {
-    if (this.#open.size > 0) await run(this.#db, RENEW, [this.#processId])
-    for (const accountId of [...this.#stale]) await this.#store(accountId)
+    if (this.#places.size > 0) await run(this.#db, RENEW, [this.#processId])
   }
 }
 

@@ -28,3 +28,31 @@ test('a place whose commit fails is free again', async () => {
   await expect(leases.take(account)).rejects.toThrow(/100 open streams/)
   for (const release of releases) release()
 })
+
+test('a place that is left is taken again without a transaction, and is free for other processes soon', async () => {
+  const { db } = await testDatabase()
+  const account = newId(Date.now())
+  await db.insert(accounts).values({ id: account, name: 'Shop' })
+  let transactions = 0
+  const counted = new Proxy(db, {
+    get(target, name) {
+      if (name === 'transaction') transactions++
+      return Reflect.get(target, name)
+    },
+  })
+  const leases = untilEnd(new StreamLeases(counted, () => {}))
+  const other = untilEnd(new StreamLeases(db, () => {}))
+  const releases = await Promise.all(Array.from({ length: MAX_STREAMS }, () => leases.take(account)))
+  const opened = transactions
+  // The first one goes alone, and the others wait for it.
+  expect(opened).toBe(2)
+  for (let i = 0; i < 500; i++) {
+    releases.shift()!()
+    releases.push(await leases.take(account))
+  }
+  expect(transactions).toBe(opened)
+  await expect(other.take(account)).rejects.toThrow(/100 open streams/)
+  releases.shift()!()
+  await expect.poll(() => other.take(account).then(() => 'taken', String)).toBe('taken')
+  await expect(leases.take(account)).rejects.toThrow(/100 open streams/)
+})
