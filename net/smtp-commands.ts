@@ -7,7 +7,10 @@ import type { SMTPServer, SMTPServerSession } from 'smtp-server'
 export type SmtpConnection = SMTPServer['connections'] extends Set<infer One> ? One : never
 
 /** The connection of a session; undefined when it has ended. */
-export function smtpConnectionOf({ connections }: SMTPServer, { id }: SMTPServerSession): SmtpConnection | undefined {
+export function smtpConnectionOf(
+  { connections }: SMTPServer,
+  { id }: Pick<SMTPServerSession, 'id'>,
+): SmtpConnection | undefined {
   return [...connections].find((connection) => connection.id === id)
 }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
-import { smtpConnectionOf } from '../../net/smtp-commands.ts'
+import { keepDoor } from '../../net/smtp-sockets.ts'
 import type { Addressee } from './addressee.ts'
 import { Condenser } from './condense.ts'
 import type { InboundMail } from './receive.ts'
@@ -41,8 +41,8 @@ const LIMITS: ListenerLimits = {
 const FAR_TOO_LARGE = 4
 /** RFC 5321 4.5.3.1.4 asks for 512; extensions need more. */
 const MAX_COMMAND_BYTES = 2_048
-/** Refused sockets live for a moment. Beyond this multiple of the limit, connections are dropped without a reply. */
-const DROPPED_FROM = 2
+/** Sockets that are on their way out live for a moment. Beyond this multiple of the limit, new ones are dropped. */
+const DROPPED_FROM = 4
 const CLOSE_WITHIN_MS = 2_000
 
 export interface BounceListener {
@@ -87,7 +87,6 @@ class BounceServer extends SMTPServer {
       minVersion: 'TLSv1.2',
       size: limits.messageBytes,
       rejectOversized: true,
-      maxClients: DROPPED_FROM * limits.connections,
       maxRecipients: 1,
       maxCommandLength: MAX_COMMAND_BYTES,
       socketTimeout: limits.idleMs,
@@ -97,16 +96,16 @@ class BounceServer extends SMTPServer {
     this.#limits = limits
     this.#visitors = new Visitors(limits)
     this.#readData = dataReader(parts, limits)
-    this.server.maxConnections = 2 * DROPPED_FROM * limits.connections
+    this.server.maxConnections = DROPPED_FROM * limits.connections
+    keepDoor(this, {
+      enter: (guest, sendAway) =>
+        this.#visitors.enter(guest, () => sendAway('4.4.2 This takes too long'))
+          ? '4.7.0 Too many connections from you'
+          : undefined,
+      leave: (guest) => this.#visitors.leave(guest),
+    })
     // Clients that hang up in the middle are no fault: nothing is lost by it.
     this.on('error', () => {})
-  }
-
-  override onConnect(session: SMTPServerSession, reply: Reply): void {
-    const connection = smtpConnectionOf(this, session)
-    const sendAway = () => connection?.send(421, '4.4.2 This takes too long')
-    const isRefused = connection && this.#visitors.enter(session, sendAway)
-    reply(isRefused ? refusal(421, '4.7.0 Too many connections from you') : null)
   }
 
   override onMailFrom(_sender: SMTPServerAddress, session: SMTPServerSession, reply: Reply): void {

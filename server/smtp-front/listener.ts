@@ -23,6 +23,7 @@ import {
   smtpConnectionOf,
   watchCommands,
 } from '../../net/smtp-commands.ts'
+import { keepDoor } from '../../net/smtp-sockets.ts'
 import { isLoopback } from '../config/values.ts'
 import type { Away } from './clients.ts'
 import type { DotReply } from './dot-reply.ts'
@@ -32,8 +33,8 @@ import { createFrontShares, type FrontShares } from './shares.ts'
 
 /** RFC 5321 4.5.3.1.4 asks for 512; extensions and keys need more. */
 const MAX_COMMAND_BYTES = 4_096
-/** Refused sockets live for a moment. Beyond this multiple of the limit, connections are dropped without a reply. */
-const DROPPED_FROM = 2
+/** Sockets that are on their way out live for a moment. Beyond this multiple of the limit, new ones are dropped. */
+const DROPPED_FROM = 4
 const CLOSE_WITHIN_MS = 500
 const AWAY: Record<Away, string> = {
   late: '4.4.2 No key was given in time',
@@ -93,7 +94,15 @@ class FrontServer extends SMTPServer {
     this.#parts = parts
     this.#limits = limits
     this.#receive = createContentReceiver(parts, limits, held)
-    this.server.maxConnections = 2 * DROPPED_FROM * limits.connections
+    this.server.maxConnections = DROPPED_FROM * limits.connections
+    keepDoor(this, {
+      handshakeMs: limits.handshakeMs,
+      enter: ({ id, remoteAddress }, sendAway) =>
+        clients.enter(id, remoteAddress, (why) => sendAway(AWAY[why]))
+          ? undefined
+          : '4.7.0 Too many connections without a key',
+      leave: ({ id }) => clients.leave(id),
+    })
     // Clients that hang up in the middle are no fault: nothing is lost by it.
     this.on('error', () => {})
   }
@@ -101,7 +110,6 @@ class FrontServer extends SMTPServer {
   override onConnect(session: SMTPServerSession, reply: Reply) {
     const needsTls = !isLoopback(this.#parts.host)
     if (needsTls && !session.secure) session.disabledCommands = ['AUTH']
-    const sendAway = (why: Away) => this.#replyOn(session, { code: 421, lines: [AWAY[why]] })
     const connection = smtpConnectionOf(this, session)
     if (connection) {
       if (needsTls) {
@@ -113,8 +121,7 @@ class FrontServer extends SMTPServer {
       askBeforeData(connection, () => this.#parts.begin(loginOf(session)))
       answerHalfClosed(connection)
     }
-    if (this.clients.enter(session.id, session.remoteAddress, sendAway)) return reply(null)
-    reply(refusal(421, '4.7.0 Too many connections without a key'))
+    reply(null)
   }
 
   override onSecure(_socket: unknown, session: SMTPServerSession, reply: Reply): void {
@@ -271,7 +278,6 @@ function optionsOf({ name, tls, implicitTls, isLmtp }: FrontParts, limits: Front
     hideDSN: true,
     hideREQUIRETLS: true,
     size: limits.messageBytes,
-    maxClients: DROPPED_FROM * limits.connections,
     maxCommandLength: MAX_COMMAND_BYTES,
     socketTimeout: limits.idleMs,
     closeTimeout: CLOSE_WITHIN_MS,

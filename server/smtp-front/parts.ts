@@ -45,6 +45,8 @@ export interface FrontMail extends Way {
 
 export interface FrontLimits extends ClientLimits {
   idleMs: number
+  /** The time for the handshake where TLS begins with the connection. */
+  handshakeMs: number
   /** The time for the content of a message. */
   contentMs: number
   messageBytes: number
@@ -60,6 +62,7 @@ export const FRONT_LIMITS: FrontLimits = {
   authMs: 10_000,
   wrongKeys: 3,
   idleMs: 300_000,
+  handshakeMs: 10_000,
   contentMs: 120_000,
   messageBytes: 15 * 2 ** 20,
   bytesHeld: 256 * 2 ** 20,

@@ -34,9 +34,8 @@ export async function connectClient(
   port: number,
   { host = '127.0.0.1', localAddress, secure }: { host?: string; localAddress?: string; secure?: boolean } = {},
 ): Promise<SmtpClient> {
-  let socket: Socket | TLSSocket = secure
-    ? connectTls({ port, host, rejectUnauthorized: false })
-    : connect({ port, host, localAddress })
+  const tcp = connect({ port, host, localAddress })
+  let socket: Socket | TLSSocket = secure ? connectTls({ socket: tcp, rejectUnauthorized: false }) : tcp
   let buffer = ''
   let isClosed = false
   let wake: (() => void) | undefined
