@@ -7,8 +7,8 @@ export interface Stranger {
   remoteAddress: string
   /** Closes the connection, with a reply. */
   sendAway(): void
-  /** It awaits our reply, or sends content at a pace: it keeps its place. */
-  isBusy(): boolean
+  /** It awaits our reply, or sends content at a pace: it keeps its place. Told what its network holds. */
+  isBusy(ofNetwork: number): boolean
 }
 
 interface Guest extends Stranger {
@@ -63,7 +63,10 @@ type Holdings = ReturnType<typeof createHoldings>
 
 function longestSilent(guests: Guests, held: Holdings): [id: string, guest: Guest] | undefined {
   const mayLeave = (least: number) => {
-    for (const entry of guests) if (held.of(entry[1].network) >= least && !entry[1].isBusy()) return entry
+    for (const entry of guests) {
+      const ofNetwork = held.of(entry[1].network)
+      if (ofNetwork >= least && !entry[1].isBusy(ofNetwork)) return entry
+    }
     return undefined
   }
   // Where all connections of the largest networks are busy, the next largest ones count.
@@ -72,7 +75,10 @@ function longestSilent(guests: Guests, held: Holdings): [id: string, guest: Gues
 
 function mostOfIdle(guests: Guests, held: Holdings): number {
   let most = 0
-  for (const guest of guests.values()) if (!guest.isBusy()) most = Math.max(most, held.of(guest.network))
+  for (const guest of guests.values()) {
+    const ofNetwork = held.of(guest.network)
+    if (!guest.isBusy(ofNetwork)) most = Math.max(most, ofNetwork)
+  }
   return most
 }
 

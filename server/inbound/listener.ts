@@ -1,6 +1,9 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
+import { createKeyedAmounts } from '../../net/keyed-amounts.ts'
+import { widerNetworkOf } from '../../net/network.ts'
+import { smtpConnectionOf } from '../../net/smtp-commands.ts'
 import { keepDoor } from '../../net/smtp-sockets.ts'
 import type { Addressee } from './addressee.ts'
 import { Condenser } from './condense.ts'
@@ -25,7 +28,7 @@ export interface ListenerParts {
 export interface ListenerLimits extends VisitorLimits {
   idleMs: number
   messageBytes: number
-  /** The most bytes that all mails hold while they are being received. */
+  /** The most bytes that all mails hold while they are being received; those of a network (/24, /48) hold half. */
   bytesHeld: number
 }
 
@@ -128,7 +131,13 @@ class BounceServer extends SMTPServer {
     const { mailFrom } = session.envelope
     const hasNullSender = !mailFrom || mailFrom.address === ''
     this.#visitors.note(session)
-    this.#readData(content, { ...this.#addressees.get(session), hasNullSender }, (error, message) => {
+    const leave = new AbortController()
+    const abort = () => leave.abort()
+    const socket = smtpConnectionOf(this, session)?._socket.once('close', abort)
+    const { remoteAddress } = session
+    const mail = { ...this.#addressees.get(session), hasNullSender, remoteAddress, left: leave.signal }
+    this.#readData(content, mail, (error, message) => {
+      socket?.off('close', abort)
       this.#visitors.await(session, false)
       reply(error, message)
     })
@@ -149,12 +158,15 @@ type ReplyToMail = (error: Error | null, message?: string) => void
 /** Reads what matters of a mail and hands it on. All mails that are being read share one limit on memory. */
 function dataReader({ receive, failed }: ListenerParts, { bytesHeld }: ListenerLimits) {
   let heldBytes = 0
+  const heldOf = createKeyedAmounts()
   return (stream: SMTPServerDataStream, mail: Omit<InboundMail, 'content'>, reply: ReplyToMail) => {
     let condenser: Condenser | undefined = new Condenser()
     let bytes = 0
     let isBusy = false
+    const network = widerNetworkOf(mail.remoteAddress)
     const hold = (held: number) => {
       heldBytes += held - bytes
+      heldOf.add(network, held - bytes)
       bytes = held
     }
     const release = () => {
@@ -163,7 +175,7 @@ function dataReader({ receive, failed }: ListenerParts, { bytesHeld }: ListenerL
     }
     stream.on('data', (chunk: Buffer) => {
       if (isBusy || stream.sizeExceeded) return release()
-      isBusy = heldBytes + chunk.length > bytesHeld
+      isBusy = heldBytes + chunk.length > bytesHeld || heldOf.of(network) + chunk.length > bytesHeld / 2
       if (isBusy || !condenser) return release()
       condenser.push(chunk)
       hold(condenser.bytes())

@@ -1,3 +1,5 @@
+import { FairSlots } from '../../net/fair-slots.ts'
+import { widerNetworkOf } from '../../net/network.ts'
 import { findReturnPath, type ReturnPath } from '../domains/return-path.ts'
 import type { Addressee } from './addressee.ts'
 import type { FeedbackResult } from './feedback.ts'
@@ -8,6 +10,9 @@ export interface InboundMail extends Addressee {
   content: Buffer
   /** False when the envelope names a sender: such mail is no notice of a mail system. */
   hasNullSender?: boolean
+  remoteAddress: string
+  /** Aborts when the client has gone, who cannot learn any more that its mail was read. */
+  left?: AbortSignal
 }
 
 /** A received mail: a report with its result, or no report. */
@@ -34,22 +39,20 @@ interface ReceiverParts {
 }
 
 /**
- * Processes received mails one at a time. The promise rejects when the report could not be stored, or not yet:
- * the sender must try again. `report` is called with each mail that was processed.
+ * Processes received mails one at a time, in turns of networks (/24, /48). The promise rejects when the report could
+ * not be stored, or not yet: the sender must try again. `report` is called with each mail that was processed.
  */
 export function createReceiver(parts: ReceiverParts): (mail: InboundMail) => Promise<void> {
-  let last: Promise<unknown> = Promise.resolve()
+  const turns = new FairSlots({ slots: 1 })
 
   return async (mail) => {
-    const previous = last
-    const finished = Promise.withResolvers<void>()
-    last = finished.promise
-    await previous
+    const release = await turns.acquire({ accountId: widerNetworkOf(mail.remoteAddress), signal: mail.left })
+    if (!release) throw new Error('the client has left')
     const startedAtMs = performance.now()
     try {
       await processMail(parts, mail)
     } finally {
-      setTimeout(finished.resolve, Math.min((performance.now() - startedAtMs) * PAUSE_FACTOR, MAX_PAUSE_MS))
+      setTimeout(release, Math.min((performance.now() - startedAtMs) * PAUSE_FACTOR, MAX_PAUSE_MS))
     }
   }
 }

@@ -25,6 +25,9 @@ const MAX_STRANGERS = 10
 const PACE_BYTES = 64 * 1024
 const PACE_MS = 10_000
 
+/** A network (/24, /48) that holds more keeps no place by mails, so that these fill the port for no other network. */
+const KEPT_OF_NETWORK = 2
+
 export interface VisitorLimits {
   connections: number
   connectionsPerNetwork: number
@@ -50,7 +53,7 @@ export class Visitors {
     const arrived = { bytes: 0, sinceMs: 0 }
     const timer = setTimeout(sendAway, this.#limits.totalMs)
     const visitor: Visitor = { network, transactions: 0, strangers: 0, arrived, isWaiting: false, sendAway, timer }
-    const isBusy = () => visitor.isWaiting || isPaced(visitor)
+    const isBusy = (ofNetwork: number) => ofNetwork <= KEPT_OF_NETWORK && (visitor.isWaiting || isPaced(visitor))
     const isIn = this.#strangers.enter(id, { remoteAddress, sendAway, isBusy })
     if (isIn) this.#visitors.set(id, visitor)
     else clearTimeout(timer)

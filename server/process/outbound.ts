@@ -126,7 +126,7 @@ function simulatorReports(program: Program, sealer: Sealer): (mail: MailBack) =>
   const { addresseeOf, receive } = createReports(program, sealer)
   return createSendBack(async ({ to, content }) => {
     const addressee = addresseeOf(to)
-    if (addressee) await receive({ ...addressee, content })
+    if (addressee) await receive({ ...addressee, content, remoteAddress: '' })
   })
 }
 

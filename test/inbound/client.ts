@@ -66,8 +66,14 @@ export async function openClient(port: number, host = '127.0.0.1', localAddress?
 }
 
 /** Sends one mail over one connection. Returns the first reply that refuses, or the reply to the mail. */
-export async function deliver(port: number, to: string, mail: string, from = ''): Promise<string> {
-  const client = await openClient(port)
+export async function deliver(
+  port: number,
+  to: string,
+  mail: string,
+  from = '',
+  localAddress?: string,
+): Promise<string> {
+  const client = await openClient(port, '127.0.0.1', localAddress)
   const replies = [await client.say()]
   for (const line of ['EHLO mail.example.net', `MAIL FROM:<${from}>`, `RCPT TO:<${to}>`, 'DATA']) {
     if (/^[45]|^$/.test(replies.at(-1)!)) break

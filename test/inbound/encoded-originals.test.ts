@@ -49,7 +49,7 @@ test('a complaint is about the message whose return path it holds, in any encodi
     const messageId = randomUUID()
     const local = makeReturnPath(key, messageId, 0)
     const original = `Return-Path: <${local}@rp.example.test>\nFrom: hello@example.test\nTo: ann@example.net\nSubject: Hello\n\nHi\n`
-    await receive({ content: Buffer.from(complaintAbout(original, encodings, type)) })
+    await receive({ content: Buffer.from(complaintAbout(original, encodings, type)), remoteAddress: '' })
     expect(found).toEqual([{ messageId, position: 0 }])
   })
   await fc.assert(property, { numRuns: 30 })
@@ -69,6 +69,7 @@ test('a return path that quoted-printable breaks is found', async () => {
     { type: 'message/feedback-report', content: 'Feedback-Type: abuse\nVersion: 1\n' },
     { type: 'text/rfc822-headers', content: broken, encoding: 'quoted-printable' },
   ]
-  await receive({ content: Buffer.from(multipart('multipart/report; report-type=feedback-report', parts)) })
+  const content = Buffer.from(multipart('multipart/report; report-type=feedback-report', parts))
+  await receive({ content, remoteAddress: '' })
   expect(found).toEqual([{ messageId, position: 0 }])
 })

@@ -54,6 +54,26 @@ test('one address may have a few connections; when all are taken, the longest si
   expect(await held[0]!.say('RSET')).toMatch(/^250/)
 })
 
+test('mails that wait for their turn fill the port for no other network', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  onTestFinished(() => resolve())
+  const { port } = await listener({ receive: () => promise, limits: { connections: 6, connectionsPerNetwork: 3 } })
+  const from = async (address: string) => {
+    const one = untilEnd(await openClient(port, '127.0.0.1', address))
+    for (const line of [undefined, 'EHLO mx.example.net', 'MAIL FROM:<>', `RCPT TO:<${TO}>`, 'DATA']) {
+      expect(await one.say(line)).toMatch(/^[23]/)
+    }
+    return one.say('x\r\n.')
+  }
+  const replies = ['127.0.0.1', '127.0.0.1', '127.0.0.1', '127.0.0.2', '127.0.0.2', '127.0.0.2'].map(from)
+  await letArrive(500)
+  const other = from('127.0.1.1')
+  expect(await Promise.race(replies)).toMatch(/^421/)
+  await letArrive(500)
+  resolve()
+  expect(await other).toMatch(/^250/)
+})
+
 test('a client that tries recipient after recipient, or mail after mail, is disconnected', async () => {
   const { port } = await listener()
   const searching = await greeted(port)
@@ -71,14 +91,15 @@ test('a client that tries recipient after recipient, or mail after mail, is disc
 /** 9,000 bytes. */
 const LINES = `${'x'.repeat(88)}\r\n`.repeat(100)
 
-test('mails share a limit on memory while they are read; a sender over the limit is asked to try again', async () => {
-  const { port, mails, errors } = await listener({ limits: { messageBytes: 10_000, bytesHeld: 15_000 } })
+test('mails share a limit on memory while they are read, a network half of it; over it a sender is asked to try again', async () => {
+  const { port, mails, errors } = await listener({ limits: { messageBytes: 10_000, bytesHeld: 30_000 } })
   const first = await greeted(port, TO)
   await first.say('DATA')
   first.write(LINES)
   await letArrive(50)
   expect(await deliver(port, TO, LINES)).toBe('451 4.3.0 Not now, come again')
   expect(errors.map(({ message }) => message)).toEqual(['too much mail at a time'])
+  expect(await deliver(port, TO, LINES, '', '127.0.1.1')).toMatch(/^250/)
   expect(await first.say('.')).toMatch(/^250/)
   expect(await deliver(port, TO, LINES)).toMatch(/^250/)
   const gone = await greeted(port, TO)
@@ -88,7 +109,7 @@ test('mails share a limit on memory while they are read; a sender over the limit
   gone.close()
   await letArrive(50)
   expect(await deliver(port, TO, LINES)).toMatch(/^250/)
-  expect(mails).toHaveLength(3)
+  expect(mails).toHaveLength(4)
 })
 
 test('a report of 9 MB is received, with its statements and without the rest of the copy', async () => {

@@ -28,7 +28,8 @@ function receiver(keep: (report: Report) => FeedbackResult | Promise<FeedbackRes
   return {
     kept,
     received,
-    receive: (mail: string, more: Partial<InboundMail> = {}) => receive({ content: Buffer.from(mail), ...more }),
+    receive: (mail: string, more: Partial<InboundMail> = {}) =>
+      receive({ content: Buffer.from(mail), remoteAddress: '192.0.2.1', ...more }),
   }
 }
 
@@ -91,4 +92,29 @@ test('mails are processed one at a time, also after one that failed', async () =
   await expect(failed).rejects.toThrow('no database')
   await next
   expect(kept.map(([, kind]) => kind)).toEqual(['bounce', 'complaint'])
+})
+
+test('mails are read in turns of networks, and one whose client has left is not read', async () => {
+  const first = Promise.withResolvers<FeedbackResult>()
+  const { kept, receive } = receiver(() => first.promise)
+  const read: string[] = []
+  const from = async (remoteAddress: string, left?: AbortSignal) => {
+    await receive(bounces.POSTFIX, { returnPath, address, remoteAddress, left })
+    read.push(remoteAddress)
+  }
+  const leave = new AbortController()
+  const mails = ['192.0.2.1', '192.0.2.1', '192.0.2.2', '198.51.100.1', '2001:db8:1::1', '2001:db8:1:2::1'].map((one) =>
+    from(one),
+  )
+  const gone = from('198.51.100.2', leave.signal)
+  await expect.poll(() => kept.length).toBe(1)
+  leave.abort()
+  await expect(gone).rejects.toThrow('the client has left')
+  first.resolve('kept')
+  await Promise.all(mails)
+  expect(read).toEqual([
+    ...['192.0.2.1', '192.0.2.1', '198.51.100.1', '2001:db8:1::1'],
+    ...['192.0.2.2', '2001:db8:1:2::1'],
+  ])
+  expect(kept).toHaveLength(mails.length)
 })
