@@ -5,7 +5,14 @@ import { describeError } from '../server/process/log.ts'
 import type { AttemptOnce, AttemptResult } from '../server/webhooks/attempt/attempt-once.ts'
 import type { ReplayStep } from '../server/webhooks/replays/range-replays.ts'
 import { describeResponses } from './responses.ts'
-import { GROUPS_PER_ENDPOINT, MAX_GROUP, POSTS_PER_ENDPOINT, SLOT_WAIT_MS } from './worker-limits.ts'
+import {
+  ACTIVITY_SLOTS,
+  GROUPS_PER_ACCOUNT,
+  GROUPS_PER_ENDPOINT,
+  MAX_GROUP,
+  POSTS_PER_ENDPOINT,
+  SLOT_WAIT_MS,
+} from './worker-limits.ts'
 
 const HEARTBEAT_MS = 5_000
 
@@ -31,6 +38,8 @@ export interface GroupAttempt {
   /** Public ids, `dsp_...`. */
   dispatchIds: string[]
   attempt: number
+  /** The account's key for the same count; absent in a workflow that release 0.2 began. */
+  account?: string
   /** The endpoint's key for the count of its slots; it is opaque, because histories hold it. */
   endpoint: string
   /** Whether the attempt may begin before it is due, because an operator asked for it. */
@@ -44,7 +53,7 @@ export interface GroupResult {
   /** Dispatches that were over before the attempt. */
   over: number
   failed: string[]
-  /** Dispatches without an attempt: they got no slot at the endpoint, or are not due by the database's clock. */
+  /** Dispatches without an attempt: they got no slot, or are not due by the database's clock. */
   busy: string[]
   /** How the endpoint responded to those that failed. */
   lastAnswer?: string
@@ -58,22 +67,38 @@ export type Activities = ReturnType<typeof createActivities>
 /** The side effects of the workflows. Activities return ids and counts, and nothing personal. */
 export function createActivities(parts: ActivityParts) {
   const { attemptOnce, finishDispatches, dropExpired, replays, verifyDue, onError, stopping } = parts
-  const groupSlots = createFairSlotsByKey({ slotsPerKey: GROUPS_PER_ENDPOINT, maxWaiting: GROUPS_PER_ENDPOINT })
+  // An account holds at most as many slots of a task queue as it leaves free, and an endpoint of its account's half of
+  // that, so that the last of ten has one.
+  const accountSlots = createFairSlotsByKey({ slotsPerKey: ACTIVITY_SLOTS, perAccount: (free) => free, maxWaiting: 0 })
+  const groupSlots = createFairSlotsByKey({
+    slotsPerKey: GROUPS_PER_ACCOUNT,
+    perAccount: (free) => Math.min(free / 2, GROUPS_PER_ENDPOINT),
+    maxWaiting: GROUPS_PER_ENDPOINT,
+  })
   const postSlots = createFairSlotsByKey({
     slotsPerKey: POSTS_PER_ENDPOINT,
     maxWaiting: 2 * GROUPS_PER_ENDPOINT * MAX_GROUP,
   })
 
   async function attemptGroup(group: GroupAttempt): Promise<GroupResult> {
-    const { dispatchIds } = group
+    const { dispatchIds, endpoint, account = endpoint } = group
+    const busy = { acknowledged: 0, over: 0, failed: [], busy: dispatchIds }
     // Each task queue has its own slots, so a bulk replay leaves those for retries of the same endpoint free.
+    const { taskQueue } = activityInfo()
     const untilMs = performance.now() + SLOT_WAIT_MS
-    const release = await groupSlots.acquire(`${activityInfo().taskQueue} ${group.endpoint}`, { untilMs })
-    if (!release) return { acknowledged: 0, over: 0, failed: [], busy: dispatchIds }
+    // A group that waits for its endpoint holds a slot of its account.
+    const releaseAccount = await accountSlots.acquire(taskQueue, { accountId: account })
+    if (!releaseAccount) return busy
     try {
-      return groupResult(await allOf(dispatchIds.map((id) => attemptOne(id, group))))
+      const release = await groupSlots.acquire(`${taskQueue} ${account}`, { accountId: endpoint, untilMs })
+      if (!release) return busy
+      try {
+        return groupResult(await allOf(dispatchIds.map((id) => attemptOne(id, group))))
+      } finally {
+        release()
+      }
     } finally {
-      release()
+      releaseAccount()
     }
   }
 

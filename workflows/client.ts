@@ -174,6 +174,7 @@ function inputOf(group: Group, scheduleMs: readonly number[]): Parameters<typeof
     ),
     progress: Object.fromEntries(progress),
     rounds: [{ dispatchIds: dispatches.map(({ id }) => id), attempt: group.attempt, dueMs: group.dueMs }],
+    account: publicId('acc', group.accountId),
     endpoint: publicId('whk', group.endpointId),
     scheduleMs: [...scheduleMs],
     deadlineMs,

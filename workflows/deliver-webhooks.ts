@@ -34,6 +34,8 @@ import {
  * histories and keep their names.
  */
 interface DeliverWebhooksInput {
+  /** The account's key for the count of its slots; opaque. A workflow that release 0.2 began has none. */
+  account?: string
   /** The endpoint's key for the count of its slots; opaque. */
   endpoint: string
   /** The retry schedule: the delay before each attempt, counted from the failure of the previous one. */
@@ -175,13 +177,13 @@ class DispatchGroup {
   }
 
   async attempt(round: Round): Promise<void> {
-    const { endpoint, scheduleMs } = this.#input
+    const { account, endpoint, scheduleMs } = this.#input
     const { dispatchIds, attempt, early, backOffMs } = round
     this.#currentRound = round
     this.#showDetails(attemptDetails(round, scheduleMs.length))
     this.#showAttribute(ATTEMPT_NUMBER, attempt)
     const result = await attemptDispatches.executeWithOptions({ summary: attemptSummary(round, scheduleMs.length) }, [
-      { dispatchIds, attempt, endpoint, early, nextDelayMs: scheduleMs[attempt] },
+      { dispatchIds, attempt, account, endpoint, early, nextDelayMs: scheduleMs[attempt] },
     ])
     this.#currentRound = undefined
     this.summary.acknowledged += result.acknowledged

@@ -14,7 +14,11 @@ export const MAX_GROUP = 50
 
 /** Activities in progress, per task queue. */
 export const ACTIVITY_SLOTS = 200
-/** How many of these slots the groups of one endpoint may take: a tenth. */
+/**
+ * How many of these slots the groups of one account may take: with as many as wait for theirs, at most half of them.
+ */
+export const GROUPS_PER_ACCOUNT = ACTIVITY_SLOTS * 0.4
+/** How many of these the groups of one endpoint may take. As many groups of its account may wait. */
 export const GROUPS_PER_ENDPOINT = ACTIVITY_SLOTS / 10
 /** POSTs in flight to one endpoint. */
 export const POSTS_PER_ENDPOINT = 20

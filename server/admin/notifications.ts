@@ -103,7 +103,7 @@ async function listNotifications(db: Database, request: ListNotificationsRequest
 
 async function testUrl({ webhooks, publicUrl }: NotificationServiceParts, url: string, context: HandlerContext) {
   const startedMs = performance.now()
-  const sender = { endpointId: accountOf(context), signal: context.signal }
+  const sender = { accountId: accountOf(context), signal: context.signal }
   const result = await webhooks.post(url, CHAT_HEADERS, chatBody([testText(publicUrl())]), sender)
   if (!result) throw fail('transient_failure', 'No connection to this host is free. Try again in a moment.')
   return { ...shownTest(result), durationMs: Math.round(performance.now() - startedMs) }

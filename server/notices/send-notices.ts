@@ -117,7 +117,7 @@ export class NoticeSender {
     const url = await this.#urls.open(accountId)
     if (url === undefined) return { state: 'cancelled' }
     const body = chatBody(troubleTexts(notices, this.#parts.publicUrl()))
-    const result = await this.#parts.post(url, CHAT_HEADERS, body, { endpointId: accountId })
+    const result = await this.#parts.post(url, CHAT_HEADERS, body, { accountId })
     if (!result) return { state: 'again', repeatAfterMs: SLOT_MS, outcome: 'no free connection' }
     return { state: isTold(result) ? 'sent' : 'again', outcome: chatOutcome(result) }
   }

@@ -175,7 +175,7 @@ function createTest({ db, clock, sealer, post }: EndpointServiceParts) {
     const body = Buffer.from(JSON.stringify({ event: 'webhook.test', event_id: ids.eventId, timestamp }))
     const headers = signedHeaders({ body, ...ids, attempt: 1, timestamp, ...secrets })
     const startedMs = performance.now()
-    const attempt = await post(url, headers, body, { endpointId: row.endpointId, signal })
+    const attempt = await post(url, headers, body, { accountId: accountOf({ values }), signal })
     if (attempt === undefined) throw fail('transient_failure', TOO_MANY_TESTS)
     const durationMs = Math.round(performance.now() - startedMs)
     return { eventId: ids.eventId, dispatchedAt: timestampFromMs(atMs), durationMs, ...shownEnd(attempt) }

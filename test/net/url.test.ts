@@ -248,7 +248,7 @@ const count = () => dialled++
 const receiver = untilEnd(await startReceiver())
 channel('net.client.socket').subscribe(count)
 
-const SENDER = { endpointId: 'endpoint' }
+const SENDER = { accountId: 'endpoint' }
 
 afterAll(() => channel('net.client.socket').unsubscribe(count))
 

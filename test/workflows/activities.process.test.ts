@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { newId, publicId } from '../../server/db/ids.ts'
 import type { AttemptOnce } from '../../server/webhooks/attempt/attempt-once.ts'
 import { type Activities, createActivities, type GroupAttempt, type GroupResult } from '../../workflows/activities.ts'
-import { GROUPS_PER_ENDPOINT, POSTS_PER_ENDPOINT } from '../../workflows/worker-limits.ts'
+import { ACTIVITY_SLOTS, GROUPS_PER_ENDPOINT, POSTS_PER_ENDPOINT, SLOT_WAIT_MS } from '../../workflows/worker-limits.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { takes } from '../harness/waits.ts'
 import { acked, http, NO_REPLAYS, until } from './world.ts'
@@ -25,9 +25,9 @@ function activitiesOf(attemptOnce: AttemptOnce): Activities {
   })
 }
 
-function group(size: number, endpoint = 'hooks.example.com'): GroupAttempt {
+function group(size: number, endpoint = 'hooks.example.com', account?: string): GroupAttempt {
   const dispatchIds = Array.from({ length: size }, () => publicId('dsp', newId(Date.now())))
-  return { dispatchIds, attempt: 2, endpoint, nextDelayMs: 1_000 }
+  return { dispatchIds, attempt: 2, account, endpoint, nextDelayMs: 1_000 }
 }
 
 const environment = (taskQueue = 'webhook-retries') =>
@@ -69,6 +69,29 @@ test('a hanging endpoint has at most a tenth of the slots; a group that finds no
   for (const { failed, busy } of await Promise.all([...runs, other, replay])) {
     expect([failed.length, busy.length]).toEqual([1, 0])
   }
+})
+
+test('an account with ten endpoints has at most half of the slots, which nine that hang leave to the tenth', async () => {
+  const hanging = Promise.withResolvers<void>()
+  const attempts: string[] = []
+  const activities = activitiesOf(async ({ dispatchId }) => {
+    attempts.push(dispatchId)
+    if (attempts.length <= held) await hanging.promise
+    return acked
+  })
+  let held = Infinity
+  const runs = Array.from({ length: ACTIVITY_SLOTS }, (_, i) => run(activities, group(1, `whk_${i % 9}`, 'acc_ten')))
+  // Those that waited for a slot are busy.
+  await takes(SLOT_WAIT_MS + 100)
+  held = attempts.length
+  expect(held).toBeGreaterThan(ACTIVITY_SLOTS / 4)
+  expect(held).toBeLessThanOrEqual(ACTIVITY_SLOTS / 2)
+  expect(await run(activities, group(1, 'whk_9', 'acc_ten'))).toMatchObject({ acknowledged: 1 })
+  expect(await run(activities, group(1, 'whk_other', 'acc_other'))).toMatchObject({ acknowledged: 1 })
+  hanging.resolve()
+  const results = await Promise.all(runs)
+  expect(results.reduce((sum, { acknowledged }) => sum + acknowledged, 0)).toBe(held)
+  expect(results.reduce((sum, { busy }) => sum + busy.length, 0)).toBe(ACTIVITY_SLOTS - held)
 })
 
 test('a dispatch that gets no slot at the origin, or is not due, comes back as busy', async () => {

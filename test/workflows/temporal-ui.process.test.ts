@@ -129,7 +129,7 @@ test('a history holds nothing personal: only ids, times, a host name and counts'
   const input = text(started.input.payloads[0])
   expect(Object.keys(input).toSorted()).toEqual(
     words(`
-    deadlineMs deadlines endpoint lastAnswer progress rounds scheduleMs subjects
+    account deadlineMs deadlines endpoint lastAnswer progress rounds scheduleMs subjects
   `),
   )
   expect(input.subjects[waiting.publicIds[0]!]).toEqual({

@@ -142,7 +142,7 @@ async function cancel(db: Database, dispatchId: string): Promise<AttemptResult> 
   return { state: 'ended' }
 }
 
-/** Returns undefined when no slot at the endpoint's origin became free for it: nothing was posted. */
+/** Returns undefined when no slot at the endpoint's origin became free: nothing was posted. */
 async function postEvent(
   { tracing, targetOf, post, report, end }: Steps,
   attempt: DispatchAttempt,
@@ -151,7 +151,7 @@ async function postEvent(
   event: StoredEvent,
 ) {
   const { dispatchId, number, nextDelayMs, signal } = attempt
-  const { accountId, endpointId, urlVersion } = row
+  const { accountId, urlVersion } = row
   const trace = beginSpan(tracing, attempt, row, event)
   let outcome: string = 'unknown'
   try {
@@ -164,7 +164,7 @@ async function postEvent(
       ...secrets,
     })
     if (trace) headers.traceparent = trace.traceparent
-    const result = await post(url, headers, body, { endpointId, signal })
+    const result = await post(url, headers, body, { accountId, signal })
     outcome = result?.outcome ?? 'no_slot'
     if (result === undefined) return undefined
     const durationMs = performance.now() - beforeMs

@@ -25,13 +25,13 @@ export interface PostResult {
 
 /** On whose behalf a POST is made. */
 export interface Sender {
-  /** The endpoint whose slots at the origin are used. */
-  endpointId: string
+  /** The account whose slots at the origin are used. */
+  accountId: string
   signal?: AbortSignal
 }
 
 /**
- * Resolves to undefined when no slot at the origin became free for the endpoint in time: nothing was sent, and no
+ * Resolves to undefined when no slot at the origin became free for the account in time: nothing was sent, and no
  * attempt was made. Rejects only with the reason of `signal`. What the receiver did is then unknown.
  */
 export type Post = (
@@ -60,8 +60,8 @@ interface PostOptions {
 export const POST_LIMITS = { slotMs: 2_000, totalMs: 10_000, connectMs: 3_000, headMs: 5_000, bodyMs: 1_000 }
 
 /**
- * The slots of one origin, which all endpoints there share. An endpoint may hold at most as many as are still free: one
- * alone gets half of them, and a few slow ones leave some for all others.
+ * The slots of one origin, which all accounts with endpoints there share. An account may hold at most as many as are
+ * still free: one alone gets half of them, and a few slow ones leave some for all others.
  */
 const ORIGIN_SLOTS = { slotsPerKey: 128, perAccount: (free: number) => free }
 
@@ -76,14 +76,14 @@ export function createPost({ allowSubnets, lookup, proxy, ca, limits: changes }:
   const slots = createFairSlotsByKey(ORIGIN_SLOTS)
   const connections = new Connections(createDial({ lookup, proxy, ca }))
 
-  const post: Post = async (url, headers, body, { endpointId, signal }) => {
+  const post: Post = async (url, headers, body, { accountId, signal }) => {
     signal?.throwIfAborted()
     const destination = urls.destinationOf(url)
     if (destination === undefined) return { outcome: 'blocked', phases: {} }
     await connections.load()
     const request = { path: destination.path, headers: { ...headers, 'Accept-Encoding': 'identity' }, body }
     const untilMs = performance.now() + limits.slotMs
-    const release = await slots.acquire(destination.origin, { accountId: endpointId, untilMs, signal })
+    const release = await slots.acquire(destination.origin, { accountId, untilMs, signal })
     try {
       signal?.throwIfAborted()
       return release && (await postTo({ connections, destination, request, limits, signal }))

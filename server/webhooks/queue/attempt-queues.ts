@@ -1,3 +1,4 @@
+import { createKeyedAmounts } from '../../../net/keyed-amounts.ts'
 import type { DispatchedEvent } from '../../ledger/first-attempts-offer.ts'
 
 /** Attempts in flight, to all endpoints. */
@@ -13,6 +14,7 @@ const PROMPT_MS = 500
 
 /** The queued events and the attempts in flight of one endpoint. */
 interface EndpointQueue {
+  accountId: string
   endpointId: string
   events: DispatchedEvent[]
   inFlight: number
@@ -38,14 +40,16 @@ interface AttemptQueuesParts {
 
 /**
  * Queues events for their first attempt, and limits the attempts in flight; the dispatcher is its only user.
- * Endpoints are served round-robin. An endpoint holds at most as many slots, and as much of the queue, as are still
- * free: a few slow endpoints leave some for all others.
+ * Endpoints are served round-robin. An account holds at most as many slots, and as much of the queue, as are still
+ * free: a few with slow endpoints leave some for all others.
  */
 export class AttemptQueues {
   readonly #parts: AttemptQueuesParts
   readonly #queues = new Map<string, EndpointQueue>()
   /** Queues with an event and with attempts left up to their limit, in the order in which they are served. */
   readonly #ready = new Set<EndpointQueue>()
+  readonly #queuedOf = createKeyedAmounts()
+  readonly #inFlightOf = createKeyedAmounts()
   #queued = 0
   #inFlight = 0
 
@@ -55,12 +59,13 @@ export class AttemptQueues {
 
   /** Queues an event. Returns false when the endpoint's queue is full. */
   add(event: DispatchedEvent): boolean {
-    const { endpointId } = event
-    const queue = this.#queues.get(endpointId) ?? { endpointId, events: [], inFlight: 0, limit: FIRST_LIMIT }
-    if (queue.events.length >= Math.min(MAX_QUEUED_PER_ENDPOINT, MAX_QUEUED - this.#queued)) return false
+    const { accountId, endpointId } = event
+    const queue = this.#queues.get(endpointId) ?? { accountId, endpointId, events: [], inFlight: 0, limit: FIRST_LIMIT }
+    const free = MAX_QUEUED - this.#queued - this.#queuedOf.of(accountId)
+    if (queue.events.length >= Math.min(MAX_QUEUED_PER_ENDPOINT, free)) return false
     this.#queues.set(endpointId, queue)
     queue.events.push(event)
-    this.#queued++
+    this.#countQueued(queue, 1)
     this.#updateReady(queue)
     return true
   }
@@ -70,12 +75,12 @@ export class AttemptQueues {
     for (const queue of this.#ready) {
       const free = MAX_IN_FLIGHT - this.#inFlight
       if (free === 0) break
-      if (queue.inFlight >= free) continue
+      if (this.#inFlightOf.of(queue.accountId) >= free) continue
       this.#ready.delete(queue)
       this.#dropExpired(queue)
       const event = queue.events.shift()
       if (event !== undefined) {
-        this.#queued--
+        this.#countQueued(queue, -1)
         yield this.#hold(queue, event)
       }
       // Adds the queue behind the others, so that the loop comes to it again.
@@ -91,10 +96,10 @@ export class AttemptQueues {
 
   /** Empties the queues and returns their events. Attempts in flight go on. */
   clear(): DispatchedEvent[] {
-    this.#queued = 0
     this.#ready.clear()
     return [...this.#queues.values()].flatMap((queue) => {
       const events = queue.events.splice(0)
+      this.#countQueued(queue, -events.length)
       this.#forgetIfEmpty(queue)
       return events
     })
@@ -105,9 +110,10 @@ export class AttemptQueues {
     else this.#ready.delete(queue)
   }
 
-  #dropExpired({ events }: EndpointQueue): void {
+  #dropExpired(queue: EndpointQueue): void {
+    const { events } = queue
     for (let [first] = events; first && this.#parts.isExpired(first); [first] = events) {
-      this.#queued--
+      this.#countQueued(queue, -1)
       events.shift()
       this.#parts.drop(first)
     }
@@ -115,8 +121,7 @@ export class AttemptQueues {
 
   #hold(queue: EndpointQueue, event: DispatchedEvent): AttemptSlot {
     const startedMs = performance.now()
-    queue.inFlight++
-    this.#inFlight++
+    this.#countInFlight(queue, 1)
     return {
       event,
       adjustLimit: (isAcknowledged) => {
@@ -124,12 +129,22 @@ export class AttemptQueues {
         this.#updateReady(queue)
       },
       release: () => {
-        queue.inFlight--
-        this.#inFlight--
+        this.#countInFlight(queue, -1)
         this.#updateReady(queue)
         this.#forgetIfEmpty(queue)
       },
     }
+  }
+
+  #countQueued({ accountId }: EndpointQueue, events: number): void {
+    this.#queued += events
+    this.#queuedOf.add(accountId, events)
+  }
+
+  #countInFlight(queue: EndpointQueue, attempts: number): void {
+    queue.inFlight += attempts
+    this.#inFlight += attempts
+    this.#inFlightOf.add(queue.accountId, attempts)
   }
 
   /** Forgets an endpoint without events and attempts, and its limit. */

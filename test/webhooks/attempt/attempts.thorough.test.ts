@@ -184,21 +184,21 @@ test('a first attempt goes to the current endpoint, however soon after the commi
   await other.close()
 })
 
-test('a first and a later attempt take their slot at the origin from those of their own endpoint', async () => {
-  const endpoints: unknown[] = []
+test('a first and a later attempt take their slot at the origin from those of their account', async () => {
+  const accounts: unknown[] = []
   const acked: PostResult = { outcome: 'acked', statusCode: 200, phases: {} }
   const recording = createAttempts({
     db: database.db,
     clock,
     sealer,
     post: async (_url, _headers, _body, options) => {
-      endpoints.push(options.endpointId)
+      accounts.push(options.accountId)
       return acked
     },
   })
   await (await recording.attemptFirst(await one({ lease: 30 })))!.stored
   await recording.attemptOnce({ dispatchId: (await one({ attempt: 2, due: -1 })).id, number: 2 })
-  expect(endpoints).toEqual([endpointId, endpointId])
+  expect(accounts).toEqual([accountId, accountId])
 })
 
 test('an attempt that gets no slot at the origin is not made: it stays due, and its number can be used again', async () => {

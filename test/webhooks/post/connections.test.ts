@@ -29,12 +29,12 @@ test('accounts whose POSTs hang at an origin leave slots for other accounts, who
   const post = newPost({ limits: { slotMs: 10_000 } })
   const caller = new AbortController()
   receiver.script = ({ path }) => (path === '/hang' ? { fault: 'hang' } : {})
-  const hang = (endpointId: string) =>
-    post(new URL('/hang', receiver.url).href, {}, BODY, { endpointId, signal: caller.signal }).catch(() => 'left')
+  const hang = (accountId: string) =>
+    post(new URL('/hang', receiver.url).href, {}, BODY, { accountId, signal: caller.signal }).catch(() => 'left')
   const hanging = ['one', 'two', 'three', 'four'].flatMap((account) => Array.from({ length: 100 }, () => hang(account)))
   await expect.poll(() => receiver.requests.length).toBeGreaterThan(64)
   for (let i = 0; i < 50; i++)
-    expect(await post(receiver.url, {}, BODY, { endpointId: 'victim' })).toMatchObject({ outcome: 'acked' })
+    expect(await post(receiver.url, {}, BODY, { accountId: 'victim' })).toMatchObject({ outcome: 'acked' })
   caller.abort()
   expect(new Set(await Promise.all(hanging))).toEqual(new Set(['left']))
 })
@@ -44,12 +44,12 @@ test('a POST that gets no slot at its origin in time is not made, and does not c
   const post = newPost({ limits: { slotMs: 100 } })
   const response = Promise.withResolvers<object>()
   receiver.script = () => response.promise
-  const all = Array.from({ length: 65 }, () => post(receiver.url, {}, BODY, { endpointId: 'account' }))
+  const all = Array.from({ length: 65 }, () => post(receiver.url, {}, BODY, { accountId: 'account' }))
   expect(await all.at(-1)).toBeUndefined()
   await expect.poll(() => receiver.requests.length).toBe(64)
   response.resolve({})
   expect((await Promise.all(all)).filter((result) => result?.outcome === 'acked')).toHaveLength(64)
-  expect(await post(receiver.url, {}, BODY, { endpointId: 'account' })).toMatchObject({ outcome: 'acked' })
+  expect(await post(receiver.url, {}, BODY, { accountId: 'account' })).toMatchObject({ outcome: 'acked' })
 })
 
 test.each([false, true])('an idle connection that the receiver has closed costs no attempt (TLS: %s)', async (tls) => {

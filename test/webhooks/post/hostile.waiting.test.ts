@@ -25,7 +25,7 @@ function posting(limits?: typeof LIMITS) {
     limits,
   })
   const postForAccount: Receiving = async (url, headers, body) =>
-    (await post(url, headers, body, { endpointId: 'account' }))!
+    (await post(url, headers, body, { accountId: 'account' }))!
   return { post: postForAccount, close }
 }
 

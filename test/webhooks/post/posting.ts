@@ -24,7 +24,7 @@ type Options = Partial<Parameters<typeof createPost>[0]>
 export function newAccountPost(options: Options = {}) {
   const post = newPost(options)
   return async (url: string, signal?: AbortSignal, headers = {}) =>
-    (await post(url, headers, BODY, { endpointId: 'account', signal }))!
+    (await post(url, headers, BODY, { accountId: 'account', signal }))!
 }
 
 /** Creates a `Post` for which every name leads to 127.0.0.1, the only address allowed. */

@@ -10,8 +10,8 @@ const setUp = () => {
     isExpired: ({ id }) => expired.has(id),
     drop: ({ id }) => dropped.push(id),
   })
-  const add = (accountId: string, count: number) =>
-    Array.from({ length: count }, () => newEvent(accountId)).filter((event) => queues.add(event))
+  const add = (accountId: string, count: number, endpointId = accountId) =>
+    Array.from({ length: count }, () => newEvent(accountId, { endpointId })).filter((event) => queues.add(event))
   return { queues, expired, dropped, add }
 }
 
@@ -41,4 +41,27 @@ test('cleared queues return their events and have room for as many again', () =>
   expect(queues.clear()).toHaveLength(first.reduce((sum, count) => sum + count))
   expect([...queues.acquireSlots()]).toEqual([])
   expect(fill()).toEqual(first)
+})
+
+test('the endpoints of one account together have at most half of the attempts and of the queue', () => {
+  const { queues, add } = setUp()
+  const [accountId, other] = [newId(Date.now()), newId(Date.now())]
+  const endpoints = Array.from({ length: 10 }, () => newId(Date.now()))
+  // Quick acknowledgements raise each endpoint to its highest limit.
+  for (const endpointId of endpoints)
+    for (let i = 0; i < 60; i++) {
+      add(accountId, 1, endpointId)
+      for (const { adjustLimit, release } of [...queues.acquireSlots()]) {
+        add(accountId, 1, endpointId)
+        adjustLimit(true)
+        release()
+      }
+    }
+  const queued = () => queues.load().queued
+  for (const endpointId of endpoints.slice(0, 9)) add(accountId, 2_000, endpointId)
+  expect([...queues.acquireSlots()]).toHaveLength(100)
+  for (const endpointId of endpoints.slice(0, 9)) add(accountId, 2_000, endpointId)
+  expect(queued()).toBeLessThanOrEqual(5_000)
+  expect(add(other, 2_000).length).toBeGreaterThan(1_500)
+  expect([...queues.acquireSlots()].map(({ event }) => event.accountId)).toEqual(Array(10).fill(other))
 })
