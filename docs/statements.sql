@@ -1805,20 +1805,33 @@ with unstarted as (
   select count(distinct workflow_id) as workflows from open_dispatches
   where workflow_id is not null and handed_over_at is null
 ),
-longest_due as materialized (
+waiting as (
   select endpoint_id, attempt, min(due_at) as due_at from open_dispatches
   where workflow_id is null and lease_until is null
   group by endpoint_id, attempt
-  order by min(due_at) limit (select greatest(0, 100 - workflows) from unstarted)
+),
+longest_due as materialized (
+  select w.*, e.account_id, row_number() over (partition by e.account_id order by w.due_at) as turn
+  from waiting w join webhook_endpoints e on e.id = w.endpoint_id
+  order by turn, w.due_at limit (select greatest(0, 100 - workflows) from unstarted)
+),
+chosen as materialized (
+  select d.id, l.due_at as since,
+    row_number() over (partition by l.account_id order by l.due_at, l.endpoint_id, l.attempt, d.due_at) as turn
+  from longest_due l cross join lateral (
+    select id, due_at from open_dispatches
+    where endpoint_id = l.endpoint_id and attempt = l.attempt and workflow_id is null and lease_until is null
+    order by due_at limit (select least($1, 10 * $1::bigint / greatest(1, count(*))) from longest_due)
+  ) d
+  order by turn, since limit $1
 )
-select d.id, d.event_id as "eventId", d.endpoint_id as "endpointId", d.attempt,
+select d.id, d.event_id as "eventId", d.account_id as "accountId", d.endpoint_id as "endpointId", d.attempt,
 (extract(epoch from d.due_at) * 1000)::float8 as "dueMs",
 (extract(epoch from d.deadline_at) * 1000)::float8 as "deadlineMs",
   (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs"
-from longest_due l
-join open_dispatches d on d.endpoint_id = l.endpoint_id and d.attempt = l.attempt
+from chosen c join open_dispatches d on d.id = c.id
 where d.workflow_id is null and d.lease_until is null
-order by l.due_at, d.endpoint_id, d.attempt, d.due_at limit $1
+order by c.since, d.endpoint_id, d.attempt, d.due_at
 for update of d skip locked;
 
 -- assign-dispatches

@@ -80,38 +80,65 @@ const timesOf = (row: string) => `
   ${inMs(`${row}.deadline_at`)} as "deadlineMs"`
 
 // The rows of the endpoints whose dispatches have been due for longest, as many endpoints as workflows may be started.
+// Accounts take turns, with their endpoints and with their rows: whatever waits for one leaves a share to the others.
+// Each endpoint gives at most ten times its even part, so that a pass is cheap however many rows wait.
 export const UNASSIGNED = `
   with unstarted as (
     select count(distinct workflow_id) as workflows from open_dispatches
     where workflow_id is not null and handed_over_at is null
   ),
-  longest_due as materialized (
+  waiting as (
     select endpoint_id, attempt, min(due_at) as due_at from open_dispatches
     where workflow_id is null and lease_until is null
     group by endpoint_id, attempt
-    order by min(due_at) limit (select greatest(0, ${WORKFLOWS_PER_PASS} - workflows) from unstarted)
+  ),
+  longest_due as materialized (
+    select w.*, e.account_id, row_number() over (partition by e.account_id order by w.due_at) as turn
+    from waiting w join webhook_endpoints e on e.id = w.endpoint_id
+    order by turn, w.due_at limit (select greatest(0, ${WORKFLOWS_PER_PASS} - workflows) from unstarted)
+  ),
+  chosen as materialized (
+    select d.id, l.due_at as since,
+      row_number() over (partition by l.account_id order by l.due_at, l.endpoint_id, l.attempt, d.due_at) as turn
+    from longest_due l cross join lateral (
+      select id, due_at from open_dispatches
+      where endpoint_id = l.endpoint_id and attempt = l.attempt and workflow_id is null and lease_until is null
+      order by due_at limit (select least($1, 10 * $1::bigint / greatest(1, count(*))) from longest_due)
+    ) d
+    order by turn, since limit $1
   )
-  select d.id, d.event_id as "eventId", d.endpoint_id as "endpointId", d.attempt, ${timesOf('d')},
-    ${inMs('clock_timestamp()')} as "nowMs"
-  from longest_due l
-  join open_dispatches d on d.endpoint_id = l.endpoint_id and d.attempt = l.attempt
+  select d.id, d.event_id as "eventId", d.account_id as "accountId", d.endpoint_id as "endpointId", d.attempt, ${timesOf('d')}, ${inMs('clock_timestamp()')} as "nowMs"
+  from chosen c join open_dispatches d on d.id = c.id
   where d.workflow_id is null and d.lease_until is null
-  order by l.due_at, d.endpoint_id, d.attempt, d.due_at limit $1
+  order by c.since, d.endpoint_id, d.attempt, d.due_at
   for update of d skip locked`
 
 export const ASSIGN = `
   with input as (select * from json_to_recordset($1::json) as r(id uuid, workflow_id text))
   update open_dispatches d set workflow_id = i.workflow_id from input i where d.id = i.id`
 
+interface UnassignedRow extends PendingDispatch {
+  accountId: string
+  eventId: string
+  nowMs: number
+}
+
+/** The groups in the order in which their accounts take turns. */
+function inTurn<Group extends [UnassignedRow, ...UnassignedRow[]]>(groups: Group[]): Group[] {
+  const byAccount = Map.groupBy(groups, ([{ accountId }]) => accountId)
+  const turns = [...byAccount.values()].flatMap((own) => own.map((group, turn) => ({ group, turn })))
+  return turns.sort((a, b) => a.turn - b.turn).map(({ group }) => group)
+}
+
 /** Groups the dispatches that wait, and commits the ids of the workflows that will take them onto their rows. */
 async function assign({ db, workflows: { maxGroup }, scheduleMs }: HandOverParts): Promise<void> {
   await db.$client.begin(async (transaction) => {
     const most = WORKFLOWS_PER_PASS * maxGroup
-    const rows = await run<PendingDispatch & { eventId: string; nowMs: number }>(transaction, UNASSIGNED, [most])
+    const rows = await run<UnassignedRow>(transaction, UNASSIGNED, [most])
     const [first] = rows
     if (first === undefined) return
-    const groups = groupDispatches(rows, first.nowMs, { scheduleMs, maxGroup }).slice(0, WORKFLOWS_PER_PASS)
-    const assignments = groups.flatMap((group) => {
+    const groups = inTurn(groupDispatches(rows, first.nowMs, { scheduleMs, maxGroup }))
+    const assignments = groups.slice(0, WORKFLOWS_PER_PASS).flatMap((group) => {
       const workflow_id = workflowIdOf('original', group[0].endpointId, group)
       return group.map(({ id }) => ({ json: JSON.stringify({ id, workflow_id }) }))
     })

@@ -116,6 +116,27 @@ test('while starts are slow, events that fail one by one go into larger groups, 
   expect(new Set(started.map(({ dispatches }) => dispatches.length))).toEqual(new Set([6]))
 })
 
+test.each([
+  ['more than a pass takes', Array(4).fill({ count: 1_500, attempt: 1, due: -60 })],
+  ['more groups than a pass starts', Array.from({ length: 140 }, (_, i) => ({ count: 1, attempt: 3, due: 2.1 * i }))],
+])("what waits for one account, %s, leaves a share of each pass to the others'", async (_, theirs) => {
+  const temporal = Promise.withResolvers<void>()
+  onTestFinished(() => temporal.resolve())
+  const accountId = account()
+  for (const { count, ...state } of theirs) await store(some(count, accountId), state)
+  const other = some(1)
+  await store(other, { attempt: 3, due: 296 })
+  // No pass follows before the first start ends.
+  const { started } = loop({
+    async start(group) {
+      started.push(group)
+      await temporal.promise
+    },
+  })
+  await eventually(() => expect(started).toHaveLength(10))
+  expect(await openDispatches(database, other)).toMatchObject([{ workflowId: expect.any(String) }])
+})
+
 test('a failed attempt waits a second for others to join; a first attempt does not wait', async () => {
   const accountId = account()
   const late = some(1, accountId)
