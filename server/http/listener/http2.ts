@@ -40,6 +40,8 @@ export class Http2 {
     streamResetBurst: 200,
     streamResetRate: 33,
   })
+  /** Sessions whose PING has no answer yet. */
+  readonly #pinged = new WeakSet<Http2Session>()
   #isClosing = false
 
   constructor(handle: (request: Http2ServerRequest, response: Http2ServerResponse) => void) {
@@ -79,10 +81,16 @@ export class Http2 {
   /** Closes a session's connection when a PING gets no answer in time: its caller reads nothing. */
   closeUnlessRead(session: Http2Session, withinMs: number): void {
     const open = this.open.get(session)
-    if (!open || session.destroyed) return
+    // Node fails the eleventh PING without an answer.
+    if (!open || session.destroyed || this.#pinged.has(session)) return
+    this.#pinged.add(session)
     // A destroyed session waits until its output is read, which may be never.
     const timer = setTimeout(() => open.socket.destroy(), withinMs).unref()
-    session.ping((error) => error ?? clearTimeout(timer))
+    session.ping((error) => {
+      if (error) return
+      clearTimeout(timer)
+      this.#pinged.delete(session)
+    })
   }
 
   /**

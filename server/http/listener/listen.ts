@@ -8,7 +8,7 @@ import { type ConnectionLimit, createConnectionLimit } from './connection-limit.
 import { createHttp1 } from './http1.ts'
 import { Http2 } from './http2.ts'
 import { sniff } from './sniff.ts'
-import { abortStalledResponses } from './stalled-responses.ts'
+import { limitUnreadResponses, type UnreadResponses } from './unread-responses.ts'
 
 export interface ListenOptions {
   host: string
@@ -22,6 +22,8 @@ export interface ListenOptions {
   headersTimeoutMs?: number
   /** A response is aborted when its caller has read nothing of it for this long, or for up to twice as long. */
   stalledResponseMs?: number
+  /** Memory for what callers have not read yet of their responses. */
+  maxUnreadBytes?: number
   /** The most open connections. */
   maxConnections?: number
   /** The most open connections from one IPv4 address or one /64 of IPv6. */
@@ -88,7 +90,7 @@ class HttpConnections {
   readonly #http2: Http2
   readonly #app: App
   readonly #options: ListenOptions
-  readonly #stopChecks: () => void
+  readonly #unread: UnreadResponses
   /** Connections of HTTP/1.1, and connections whose protocol is not known yet. */
   readonly #open = new Set<Socket>()
   readonly #protocols = {
@@ -101,6 +103,7 @@ class HttpConnections {
 
   constructor(app: App, options: ListenOptions) {
     const { stalledResponseMs = 30_000, headersTimeoutMs = 20_000, trustProxy = [] } = options
+    const { maxUnreadBytes: maxBytes = 128 * 2 ** 20 } = options
     const { maxConnections: max = 10_000, maxConnectionsPerAddress: maxPerAddress = 1_000 } = options
     const handle = (request: RawRequest, response: RawResponse) => this.#handle(request, response)
     this.#app = app
@@ -108,7 +111,7 @@ class HttpConnections {
     this.limit = createConnectionLimit({ max, maxPerAddress, proxies: trustProxy })
     this.#http1 = createHttp1(handle, app.inFlight, headersTimeoutMs)
     this.#http2 = new Http2(handle)
-    this.#stopChecks = abortStalledResponses(app.inFlight, this.#http2, stalledResponseMs)
+    this.#unread = limitUnreadResponses(app.inFlight, this.#http2, { stalledMs: stalledResponseMs, maxBytes })
   }
 
   accept(socket: Socket): void {
@@ -132,6 +135,7 @@ class HttpConnections {
     if (socket) this.limit.note(socket, { isComplete, onEnd: (listener) => void response.once('close', listener) })
     if (this.#options.tls) response.setHeader('strict-transport-security', HSTS)
     if (this.#isClosing && request.httpVersionMajor === 1) response.setHeader('connection', 'close')
+    this.#unread.watch(response)
     this.#app.handle(request, response)
   }
 
@@ -172,7 +176,7 @@ class HttpConnections {
   }
 
   destroyAll(): void {
-    this.#stopChecks()
+    this.#unread.stop()
     for (const socket of this.limit.open) socket.destroy()
     this.#http1.close()
   }
