@@ -20,25 +20,32 @@ export class UnblockedClock {
     }
     return {
       [Symbol.dispose]: () => {
-        if (--this.#watches === 0) clearInterval(this.#timer)
+        if (this.#watches === 1) {
+          this.#tick()
+          clearInterval(this.#timer)
+        }
+        this.#watches--
       },
     }
   }
 
   /** For how long the event loop was blocked while it was watched, in milliseconds. */
   stalledMs(): number {
-    if (this.#watches > 0) this.#tick()
-    return this.#stalledMs
+    return this.#stalledMs + (this.#watches > 0 ? this.#pendingMs() : 0)
   }
 
   now(): number {
     return performance.now() - this.stalledMs()
   }
 
+  /** How late the next tick is. Readings do not tick: a loop that is busy reads the clock often. */
+  #pendingMs(): number {
+    const lateMs = performance.now() - this.#tickedAtMs - TICK_MS
+    return lateMs > STALL_MS ? lateMs : 0
+  }
+
   readonly #tick = () => {
-    const nowMs = performance.now()
-    const lateMs = nowMs - this.#tickedAtMs - TICK_MS
-    if (lateMs > STALL_MS) this.#stalledMs += lateMs
-    this.#tickedAtMs = nowMs
+    this.#stalledMs += this.#pendingMs()
+    this.#tickedAtMs = performance.now()
   }
 }

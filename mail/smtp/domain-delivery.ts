@@ -53,6 +53,15 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
 
   /** The caller was asked for permission to send a dot, and may have noted that. */
   let isPermissionAsked = false
+  /** Lanes share it, so that no exchanger is looked up or noted twice. */
+  let further: Promise<Host[]> | undefined
+  const lookUpFurther = async () => {
+    if (!site.further) return []
+    const request = { accountId, untilMs: deadlines.dotMs, signal: shared.signal() }
+    const { hosts, skipped = [] } = await own.during(site.further(request))
+    queue.skip(skipped)
+    return hosts
+  }
   const lanes: Promise<void>[] = []
   let running = 0
   const start = async (place: Place, isFirst: boolean) => {
@@ -91,13 +100,7 @@ export async function deliverToDomain(tools: DeliveryTools, delivery: DomainDeli
         lanes.push(start(spare, false))
       }
     },
-    further: async () => {
-      const request = { accountId, untilMs: deadlines.dotMs, signal: shared.signal() }
-      if (!site.further) return []
-      const { hosts, skipped = [] } = await own.during(site.further(request))
-      queue.skip(skipped)
-      return hosts
-    },
+    further: () => (further ??= lookUpFurther()),
     async nextPlace() {
       const request = { accountId, untilMs: deadlines.nextPlaceMs, signal: shared.signal() }
       const next = await own.during(pool.acquire(siteOfAddress, request))
@@ -124,6 +127,8 @@ async function openSuccessor(
 ): Promise<void> {
   const place = pool.trySpare(siteOfAddress, accountId)
   if (!place) return
+  // It may outlive the delivery.
+  using _ = unblocked.watch()
   const beganAtMs = performance.now()
   const { tlsDemandedBy } = site
   const times = { connectMs: opening.limits.connectMs, greetingMs: commandMs, commandMs, untilMs: deadlines.dotMs }

@@ -39,7 +39,7 @@ export class Wire {
   #broken: BrokenWire | undefined
   /** When something was last sent or read, on the clock of what servers keep us waiting for. */
   #activeAtMs = unblocked.now()
-  /** What the event loop had been blocked for at the last write, and at the write before what was last read. */
+  /** `stalledMs()` at the last write, and at the last write before the last read. */
   #stalledMs: number
   #stalledBeforeMs: number
 
@@ -130,9 +130,11 @@ export class Wire {
     else this.#wait.start(untilMs, onEnd)
   }
 
-  /** Ends `watchIdle` without a call of `onEnd`. */
+  /** Ends `watchIdle` without a call of `onEnd`. A server without a message was not kept waiting. */
   stopWatching(): void {
     this.#wait.cancel()
+    this.#noteWrite()
+    this.#stalledBeforeMs = this.#stalledMs
   }
 
   /** Why nothing more may be sent: the wire is broken, or holds input that is the reply to no command. */
