@@ -7,25 +7,34 @@ import { smtpConnectionOf } from './smtp-commands.ts'
 // method that is replaced here is not documented: test/net/smtp-sockets.test.ts finds a version without it.
 
 export interface Guest {
-  /** That of its session, too. */
+  /** Also the id of its session. */
   id: string
   remoteAddress: string
 }
 
 export interface SmtpDoor {
-  /** Returns the reply that refuses a guest. Otherwise `sendAway` ends it, with a reply where it can read one. */
+  /** The most guests. */
+  connections: number
+  /**
+   * Returns the reply that refuses the guest, or undefined. Then `sendAway` closes its connection, with the reply
+   * unless a handshake is running.
+   */
   enter(guest: Guest, sendAway: (reply: string) => void): string | undefined
   /** May be called more than once for a guest. */
   leave(guest: Guest): void
-  /** The time for the handshake where TLS begins with the connection. */
+  /** The time for the handshake. Without it, TLS does not begin with the connection. */
   handshakeMs?: number
 }
 
 /** A client that is sent away is gone by then, also when it does not close its side. */
 const GONE_WITHIN_MS = 200
 
+/** Sockets that are on their way out live for a moment. Beyond this multiple of the limit, new ones are dropped. */
+const DROPPED_FROM = 4
+
 /** Lets each socket enter when it is accepted, before the handshake of TLS. One that is refused is gone at once. */
 export function keepDoor(server: SMTPServer, door: SmtpDoor): void {
+  server.server.maxConnections = DROPPED_FROM * door.connections
   const begin = server._handleProxy
   const entered: SMTPServer['_handleProxy'] = (socket, next) => {
     const guest = { id: randomUUID(), remoteAddress: socket.remoteAddress ?? '' }
@@ -38,13 +47,19 @@ export function keepDoor(server: SMTPServer, door: SmtpDoor): void {
       return next(new Error(refusal))
     }
     socket.once('close', () => door.leave(guest))
-    if (server.options.secure) setTimeout(() => endHandshake(server, socket), door.handshakeMs).unref()
+    if (door.handshakeMs !== undefined) {
+      const timer = setTimeout(() => endHandshake(server, socket), door.handshakeMs).unref()
+      socket.once('close', () => clearTimeout(timer))
+    }
     begin.call(server, socket, (error, options) => {
       const isGone = socket.destroyed ? new Error('The connection has ended') : null
       next(error ?? isGone, options && { ...options, id: guest.id })
     })
   }
   server._handleProxy = entered
+  // STARTTLS removes all listeners of the socket that was accepted.
+  const left: SMTPServer['onClose'] = (session) => door.leave(session)
+  server.onClose = left
 }
 
 /** Does nothing when the handshake is over. A socket must not be destroyed below the one of TLS. */

@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net'
 import { SMTPServer, type SMTPServerAddress, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
 import { createKeyedAmounts } from '../../net/keyed-amounts.ts'
 import { widerNetworkOf } from '../../net/network.ts'
-import { smtpConnectionOf } from '../../net/smtp-commands.ts'
+import { noteLeave, smtpConnectionOf } from '../../net/smtp-commands.ts'
 import { keepDoor } from '../../net/smtp-sockets.ts'
 import type { Addressee } from './addressee.ts'
 import { Condenser } from './condense.ts'
-import type { InboundMail } from './receive.ts'
+import { ClientLeft, type InboundMail } from './receive.ts'
 import { type VisitorLimits, Visitors } from './visitors.ts'
 
 export interface ListenerParts {
@@ -28,7 +28,7 @@ export interface ListenerParts {
 export interface ListenerLimits extends VisitorLimits {
   idleMs: number
   messageBytes: number
-  /** The most bytes that all mails hold while they are being received; those of a network (/24, /48) hold half. */
+  /** The most bytes that all mails hold while they are being received. One network (/24, /48) may hold half of it. */
   bytesHeld: number
 }
 
@@ -44,8 +44,6 @@ const LIMITS: ListenerLimits = {
 const FAR_TOO_LARGE = 4
 /** RFC 5321 4.5.3.1.4 asks for 512; extensions need more. */
 const MAX_COMMAND_BYTES = 2_048
-/** Sockets that are on their way out live for a moment. Beyond this multiple of the limit, new ones are dropped. */
-const DROPPED_FROM = 4
 const CLOSE_WITHIN_MS = 2_000
 
 export interface BounceListener {
@@ -99,8 +97,8 @@ class BounceServer extends SMTPServer {
     this.#limits = limits
     this.#visitors = new Visitors(limits)
     this.#readData = dataReader(parts, limits)
-    this.server.maxConnections = DROPPED_FROM * limits.connections
     keepDoor(this, {
+      connections: limits.connections,
       enter: (guest, sendAway) =>
         this.#visitors.enter(guest, () => sendAway('4.4.2 This takes too long'))
           ? '4.7.0 Too many connections from you'
@@ -132,12 +130,12 @@ class BounceServer extends SMTPServer {
     const hasNullSender = !mailFrom || mailFrom.address === ''
     this.#visitors.note(session)
     const leave = new AbortController()
-    const abort = () => leave.abort()
-    const socket = smtpConnectionOf(this, session)?._socket.once('close', abort)
+    const connection = smtpConnectionOf(this, session)
+    const stopNoting = connection && noteLeave(connection, () => leave.abort())
     const { remoteAddress } = session
     const mail = { ...this.#addressees.get(session), hasNullSender, remoteAddress, left: leave.signal }
     this.#readData(content, mail, (error, message) => {
-      socket?.off('close', abort)
+      stopNoting?.()
       this.#visitors.await(session, false)
       reply(error, message)
     })
@@ -146,10 +144,6 @@ class BounceServer extends SMTPServer {
       this.#visitors.noteContent(session, piece.length)
       if ((content.byteLength ?? 0) > FAR_TOO_LARGE * this.#limits.messageBytes) this.#visitors.sendAway(session)
     })
-  }
-
-  override onClose(session: SMTPServerSession): void {
-    this.#visitors.leave(session)
   }
 }
 
@@ -190,7 +184,7 @@ function dataReader({ receive, failed }: ListenerParts, { bytesHeld }: ListenerL
         }
         reply(null, '2.0.0 Thank you')
       } catch (error) {
-        failed(error)
+        if (!(error instanceof ClientLeft)) failed(error)
         reply(refusal(451, '4.3.0 Not now, come again'))
       } finally {
         release()

@@ -38,6 +38,9 @@ interface ReceiverParts {
   report(mail: ReceivedMail): void
 }
 
+/** Nothing failed: the client sends the mail again. */
+export class ClientLeft extends Error {}
+
 /**
  * Processes received mails one at a time, in turns of networks (/24, /48). The promise rejects when the report could
  * not be stored, or not yet: the sender must try again. `report` is called with each mail that was processed.
@@ -47,7 +50,7 @@ export function createReceiver(parts: ReceiverParts): (mail: InboundMail) => Pro
 
   return async (mail) => {
     const release = await turns.acquire({ accountId: widerNetworkOf(mail.remoteAddress), signal: mail.left })
-    if (!release) throw new Error('the client has left')
+    if (!release) throw new ClientLeft('the client has left')
     const startedAtMs = performance.now()
     try {
       await processMail(parts, mail)

@@ -33,8 +33,6 @@ import { createFrontShares, type FrontShares } from './shares.ts'
 
 /** RFC 5321 4.5.3.1.4 asks for 512; extensions and keys need more. */
 const MAX_COMMAND_BYTES = 4_096
-/** Sockets that are on their way out live for a moment. Beyond this multiple of the limit, new ones are dropped. */
-const DROPPED_FROM = 4
 const CLOSE_WITHIN_MS = 500
 const AWAY: Record<Away, string> = {
   late: '4.4.2 No key was given in time',
@@ -94,9 +92,9 @@ class FrontServer extends SMTPServer {
     this.#parts = parts
     this.#limits = limits
     this.#receive = createContentReceiver(parts, limits, held)
-    this.server.maxConnections = DROPPED_FROM * limits.connections
     keepDoor(this, {
-      handshakeMs: limits.handshakeMs,
+      connections: limits.connections,
+      handshakeMs: parts.implicitTls ? limits.handshakeMs : undefined,
       enter: ({ id, remoteAddress }, sendAway) =>
         clients.enter(id, remoteAddress, (why) => sendAway(AWAY[why]))
           ? undefined
@@ -212,10 +210,6 @@ class FrontServer extends SMTPServer {
         this.#running.delete(work)
       })
     this.#running.add(work)
-  }
-
-  override onClose({ id }: SMTPServerSession): void {
-    this.clients.leave(id)
   }
 
   async shutDown(timeoutMs: number): Promise<void> {

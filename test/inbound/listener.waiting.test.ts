@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { newId } from '../../server/db/ids.ts'
 import { makeReturnPath } from '../../server/domains/return-path.ts'
 import type { ListenerParts } from '../../server/inbound/listener.ts'
+import { ClientLeft } from '../../server/inbound/receive.ts'
 import { CERTIFICATE, SECOND_CERTIFICATE } from '../harness/certificates.ts'
 import { quietFor } from '../harness/waits.ts'
 import { deliver } from './client.ts'
@@ -84,6 +85,17 @@ test('the reply 250 comes after the mail is processed, not before', async () => 
   resolve()
   await reply
   expect(said).toMatch(/^250/)
+})
+
+test('a client that leaves while its mail waits is no failure of the service', async () => {
+  const { port, errors } = await listener({
+    receive: async ({ content }) => {
+      throw content.includes('waits') ? new ClientLeft('gone') : new Error('broken')
+    },
+  })
+  expect(await deliver(port, TO, 'waits')).toMatch(/^451/)
+  expect(await deliver(port, TO, 'x')).toMatch(/^451/)
+  expect(errors.map(({ message }) => message)).toEqual(['broken'])
 })
 
 test('STARTTLS is offered with a certificate, and not without; AUTH never', async () => {
