@@ -17,7 +17,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'server/db/primary.ts': ['sockets'],
     'server/http/listener/connection-limit.ts': ['awaited', 'open', 'requests'],
     'server/http/listener/http1.ts': ['connections'],
-    'server/http/listener/http2.ts': ['onNewStream', 'open', 'streams', 'pinged'],
+    'server/http/listener/http2.ts': ['onNewStream', 'open', 'streams'],
     'server/http/listener/listen.ts': ['open'],
     'server/http/rpc/streams-of-connection.ts': ['open'],
     'server/http/site/readiness.ts': ['followers'],

@@ -1,4 +1,4 @@
-import { networkOf, networksOf } from '../../net/network.ts'
+import { networksOf } from '../../net/network.ts'
 import { createWindows, type Visit } from './windows.ts'
 
 const windowMs = 60_000
@@ -11,11 +11,14 @@ export function createStrangers(now?: () => number): (remoteAddress: string) => 
   const visit = createWindows({ limit: 600, windowMs, now })
   const visitOfWidest = createWindows({ limit: 6_000, windowMs, now })
   return (remoteAddress) => {
-    const [widest] = networksOf(remoteAddress)
-    const ofWidest = visitOfWidest(widest)
+    const networks = networksOf(remoteAddress)
+    const ofWidest = visitOfWidest(networks[0])
     if (ofWidest.over) return ofWidest
-    const one = visit(networkOf(remoteAddress))
-    if (one.over) ofWidest.forget()
+    const one = visit(networks.at(-1)!)
+    if (one.over) {
+      ofWidest.forget()
+      return one
+    }
     const forget = () => {
       one.forget()
       ofWidest.forget()

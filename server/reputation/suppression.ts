@@ -82,7 +82,8 @@ export function createSuppressionLookup(
     for (const row of rows) {
       if (row.n === ERASED_EXIST) continue
       const [query, asked, entries] = [queries[row.n - 1], lookedUp[row.n - 1], entriesOf[row.n - 1]]
-      const address = query?.addresses[(asked?.addresses.indexOf(row.email) ?? -1) % query.addresses.length]
+      const at = asked?.addresses.indexOf(row.email) ?? -1
+      const address = at < 0 ? undefined : query?.addresses[at % query.addresses.length]
       if (!entries || address === undefined) throw new Error(`an entry of no address that was asked: query ${row.n}`)
       const other = entries.get(address)
       // An address may be on one list in its erased form, and on another by itself.

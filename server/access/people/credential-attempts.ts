@@ -1,4 +1,4 @@
-import { networkOf, networksOf } from '../../../net/network.ts'
+import { networksOf } from '../../../net/network.ts'
 import { usedUp } from '../limiter.ts'
 import { createWindows, type Visit } from '../windows.ts'
 
@@ -40,9 +40,9 @@ export function createCredentialAttempts(): CredentialAttempts {
   const inSession = createWindows(IN_SESSION)
   return {
     run({ remoteAddress, email, session }, check, isWrong) {
-      const network = networkOf(remoteAddress)
-      const [widest] = networksOf(remoteAddress)
-      const visits = [() => fromAddress(network), () => fromWidestNetwork(widest)]
+      const networks = networksOf(remoteAddress)
+      const network = networks.at(-1)!
+      const visits = [() => fromAddress(network), () => fromWidestNetwork(networks[0])]
       if (email !== undefined) visits.push(() => fromAddressForEmail(`${network} ${email.toLowerCase()}`))
       if (session !== undefined) visits.push(() => inSession(session))
       return countWrong(visits, check, isWrong)

@@ -3,8 +3,8 @@ import type { Sealer } from '../../db/encryption.ts'
 import { one, run } from '../../db/statement.ts'
 import { currentVersion, versionedKeys } from './signing-keys.ts'
 
-// From each of ENCRYPTION_KEYS better-auth gets one key, with which it encrypts second factors of people. When a key
-// is replaced, they are encrypted anew, as `reseal` does with the secrets of the service.
+// better-auth encrypts second factors of people with one key, derived from each of ENCRYPTION_KEYS. When a key is
+// replaced, they are encrypted anew, as `reseal` does with the secrets of the service.
 
 /** Counts all second factors, and those of which another key than the first has encrypted a part. */
 export async function countSecondFactors(db: Database, sealer: Sealer): Promise<{ total: number; older: number }> {

@@ -1,3 +1,4 @@
+import { networkOf } from '../../../net/network.ts'
 import { callerKey, rightKey } from '../../caller.ts'
 import { fail } from '../../errors.ts'
 import type { Call, RawRequest } from '../call.ts'
@@ -211,8 +212,8 @@ export function refuseLarge(bytes: number | undefined, { maxBytes }: BodyLimits)
 
 export const readableSize = (bytes: number) => (bytes < 2 ** 20 ? `${bytes / 2 ** 10} KiB` : `${bytes / 2 ** 20} MiB`)
 
-/** Who is limited in what all callers share: the account, or a stranger's address. */
-export const holderOf = (call: Call): string => call.values.get(callerKey)?.accountId ?? call.remoteAddress
+/** Who is limited in what all callers share: the account, or the network of a caller without one. */
+export const holderOf = (call: Call): string => call.values.get(callerKey)?.accountId || networkOf(call.remoteAddress)
 
 /** Takes a share of the budget, beside the one that the call may have. */
 export async function takeShare(call: Call, bytes: number, { budget }: BodyLimits): Promise<void> {

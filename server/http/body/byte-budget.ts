@@ -19,7 +19,7 @@ interface Waiter {
 }
 
 /** How much one holder may take, as a multiple of what it leaves free for all others. */
-const PART = 2
+export const PART = 2
 
 /**
  * Memory that bodies in flight share. First come, first served: small bodies do not overtake a large one for ever. A

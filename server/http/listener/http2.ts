@@ -29,10 +29,17 @@ subscribe('http2.server.stream.created', (message) => {
   if (stream.session) onNewStream.get(stream.session)?.(stream)
 })
 
+interface OpenSession {
+  socket: Socket
+  streams: ReadonlySet<ServerHttp2Stream>
+  /** Its last PING has no answer yet. */
+  isPinged: boolean
+}
+
 /** Serves HTTP/2 on the connections that it receives. */
 export class Http2 {
-  /** Open sessions, their connections and their open streams. */
-  readonly open = new Map<Http2Session, { socket: Socket; streams: ReadonlySet<ServerHttp2Stream> }>()
+  /** Open sessions. */
+  readonly open = new Map<Http2Session, OpenSession>()
   readonly #server = createServer({
     settings: { maxConcurrentStreams: 100, maxHeaderListSize: MAX_PARSED_HEADER_BYTES },
     maxHeaderListPairs: MAX_HEADER_PAIRS,
@@ -40,8 +47,6 @@ export class Http2 {
     streamResetBurst: 200,
     streamResetRate: 33,
   })
-  /** Sessions whose PING has no answer yet. */
-  readonly #pinged = new WeakSet<Http2Session>()
   #isClosing = false
 
   constructor(handle: (request: Http2ServerRequest, response: Http2ServerResponse) => void) {
@@ -62,7 +67,7 @@ export class Http2 {
 
   #watch(session: Http2Session, socket: Socket): void {
     const streams = new Set<ServerHttp2Stream>()
-    this.open.set(session, { socket, streams })
+    this.open.set(session, { socket, streams, isPinged: false })
     const watchPieces = createPieceLimit(() => calm(session, socket, streams))
     onNewStream.set(session, (stream) => {
       watchPieces(stream)
@@ -82,14 +87,14 @@ export class Http2 {
   closeUnlessRead(session: Http2Session, withinMs: number): void {
     const open = this.open.get(session)
     // Node fails the eleventh PING without an answer.
-    if (!open || session.destroyed || this.#pinged.has(session)) return
-    this.#pinged.add(session)
+    if (!open || session.destroyed || open.isPinged) return
+    open.isPinged = true
     // A destroyed session waits until its output is read, which may be never.
     const timer = setTimeout(() => open.socket.destroy(), withinMs).unref()
     session.ping((error) => {
       if (error) return
       clearTimeout(timer)
-      this.#pinged.delete(session)
+      open.isPinged = false
     })
   }
 

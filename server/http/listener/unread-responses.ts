@@ -1,6 +1,7 @@
 import { constants } from 'node:http2'
-import { networkOf } from '../../../net/network.ts'
 import { callerKey } from '../../caller.ts'
+import { holderOf } from '../body/body.ts'
+import { PART } from '../body/byte-budget.ts'
 import type { Call, RawResponse } from '../call.ts'
 import type { Http2 } from './http2.ts'
 
@@ -25,15 +26,13 @@ interface Holder {
 }
 
 const PERIOD_MS = 1_000
-/** The memory is checked sooner when responses of this part of it have begun. */
+/** The memory is also checked when the responses begun since the last check reach this part of it. */
 const EARLY_PART = 1 / 32
-/** How much one holder may take, as a multiple of what all leave free: see body/byte-budget.ts. */
-const PART = 2
 
 /**
- * Aborts responses whose callers do not read them, because the unread part takes memory: those of which nothing was
- * read for a while, and sooner the oldest one of the account, or of the network without an account, that has more
- * than its part of the memory. The listener calls it.
+ * Aborts responses whose callers do not read them, because the unread part takes memory. Those are the ones of which
+ * nothing was read for a while, and the oldest one of a holder that has more than its part of the memory. The listener
+ * calls it.
  */
 export function limitUnreadResponses(
   inFlight: ReadonlySet<Call>,
@@ -66,13 +65,13 @@ export function limitUnreadResponses(
     if (begunBytes > maxBytes * EARLY_PART) limitHolders()
   }
 
-  /** What Fastify has of a body and writes piece by piece, as the caller reads. */
+  /** The part of a body that Fastify has not written yet: on HTTP/2 it writes pieces as the caller reads. */
   function unwrittenBytes(response: RawResponse): number {
     const bytes = writtenBytes.get(response)
     return bytes === undefined ? 0 : Math.max(0, Number(response.getHeader('content-length') ?? 0) - bytes)
   }
 
-  /** Nothing of a response that was aborted, although its call ends a little later. */
+  /** 0 for an aborted response, whose call ends a little later. */
   function unreadBytes({ raw, response }: Call): number {
     const { destroyed } = 'stream' in raw ? raw.stream : raw.socket
     return destroyed ? 0 : response.writableLength + unwrittenBytes(response)
@@ -96,12 +95,12 @@ export function limitUnreadResponses(
     }
   }
 
+  /** A streaming response changes its unread bytes with each message. Its own limit for slow readers ends it. */
   function abortStalled(): void {
     const now = new Map<Call, number>()
     for (const call of inFlight) {
       const bytes = unreadBytes(call)
       if (bytes === 0) continue
-      // A stream whose service still writes ends by its own rule for slow readers.
       if (before.get(call) === bytes) abort(call)
       else now.set(call, bytes)
     }
@@ -132,7 +131,7 @@ function unreadByHolder(inFlight: ReadonlySet<Call>, unreadBytes: (call: Call) =
   for (const call of inFlight) {
     const bytes = unreadBytes(call)
     if (bytes === 0) continue
-    const name = call.values.get(callerKey)?.accountId || networkOf(call.remoteAddress)
+    const name = holderOf(call)
     const holder = holders.get(name) ?? { bytes: 0, calls: [] }
     holder.bytes += bytes
     holder.calls.push(call)
