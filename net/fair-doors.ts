@@ -7,7 +7,7 @@ export interface Stranger {
   remoteAddress: string
   /** Closes the connection, with a reply. */
   sendAway(): void
-  /** It awaits our reply, or sends content at a pace: it keeps its place. Told what its network holds. */
+  /** It awaits our reply, or sends content at a pace: it keeps its place. `ofNetwork` is what its network holds. */
   isBusy(ofNetwork: number): boolean
 }
 

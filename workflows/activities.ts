@@ -38,7 +38,7 @@ export interface GroupAttempt {
   /** Public ids, `dsp_...`. */
   dispatchIds: string[]
   attempt: number
-  /** The account's key for the same count; absent in a workflow that release 0.2 began. */
+  /** The account's key for the count of its slots; opaque. Absent in a workflow that release 0.2 began. */
   account?: string
   /** The endpoint's key for the count of its slots; it is opaque, because histories hold it. */
   endpoint: string
@@ -67,8 +67,8 @@ export type Activities = ReturnType<typeof createActivities>
 /** The side effects of the workflows. Activities return ids and counts, and nothing personal. */
 export function createActivities(parts: ActivityParts) {
   const { attemptOnce, finishDispatches, dropExpired, replays, verifyDue, onError, stopping } = parts
-  // An account holds at most as many slots of a task queue as it leaves free, and an endpoint of its account's half of
-  // that, so that the last of ten has one.
+  // An account holds at most as many slots of a task queue as it leaves free. An endpoint holds at most half of what
+  // its account has free, so that the last of ten endpoints gets one.
   const accountSlots = createFairSlotsByKey({ slotsPerKey: ACTIVITY_SLOTS, perAccount: (free) => free, maxWaiting: 0 })
   const groupSlots = createFairSlotsByKey({
     slotsPerKey: GROUPS_PER_ACCOUNT,
@@ -89,17 +89,12 @@ export function createActivities(parts: ActivityParts) {
     // A group that waits for its endpoint holds a slot of its account.
     const releaseAccount = await accountSlots.acquire(taskQueue, { accountId: account })
     if (!releaseAccount) return busy
-    try {
-      const release = await groupSlots.acquire(`${taskQueue} ${account}`, { accountId: endpoint, untilMs })
-      if (!release) return busy
-      try {
-        return groupResult(await allOf(dispatchIds.map((id) => attemptOne(id, group))))
-      } finally {
-        release()
-      }
-    } finally {
-      releaseAccount()
-    }
+    using held = new DisposableStack()
+    held.defer(releaseAccount)
+    const release = await groupSlots.acquire(`${taskQueue} ${account}`, { accountId: endpoint, untilMs })
+    if (!release) return busy
+    held.defer(release)
+    return groupResult(await allOf(dispatchIds.map((id) => attemptOne(id, group))))
   }
 
   async function attemptOne(dispatchId: string, group: GroupAttempt): Promise<DispatchResult> {

@@ -15,10 +15,11 @@ export const MAX_GROUP = 50
 /** Activities in progress, per task queue. */
 export const ACTIVITY_SLOTS = 200
 /**
- * How many of these slots the groups of one account may take: with as many as wait for theirs, at most half of them.
+ * How many groups of one account may attempt at a time, of these slots. With the groups that wait for their endpoint,
+ * an account holds at most half of the slots.
  */
 export const GROUPS_PER_ACCOUNT = ACTIVITY_SLOTS * 0.4
-/** How many of these the groups of one endpoint may take. As many groups of its account may wait. */
+/** How many of the account's slots the groups of one endpoint may take. As many groups of the account may wait. */
 export const GROUPS_PER_ENDPOINT = ACTIVITY_SLOTS / 10
 /** POSTs in flight to one endpoint. */
 export const POSTS_PER_ENDPOINT = 20

@@ -26,8 +26,8 @@ export type Answer<T> =
   | { kind: 'nodata'; secure?: true }
   /**
    * SERVFAIL, REFUSED, a timeout or a malformed response: nothing is known about the name. With `noSlot` no slot became
-   * free and no server was queried, so nothing is known about the servers either. With `isServfail` the resolver could
-   * not find out, or found a forgery.
+   * free and no server was queried, so nothing is known about the servers either. With `isServfail` the resolver
+   * answered SERVFAIL: the zone may be broken, unreachable or forged.
    */
   | { kind: 'failure'; cause: string; noSlot?: true; isServfail?: true }
 

@@ -1,6 +1,6 @@
 import { UnblockedClock } from '../../net/unblocked-clock.ts'
 
-/** The clock of what servers keep us waiting for. Each delivery watches it. */
+/** Measures how long servers keep us waiting. Each delivery watches it. */
 export const unblocked = new UnblockedClock()
 
 /**

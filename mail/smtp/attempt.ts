@@ -164,11 +164,11 @@ export interface Host {
 /** Who demands that mail reaches a host only over TLS, with a certificate that proves to be the host's. */
 export type TlsDemand = 'DANE' | 'MTA-STS' | 'an unchecked MTA-STS policy' | 'the sending domain'
 
-/** An exchanger that may not be tried now. */
+/** An exchanger that could not be looked up, or only in part. */
 export interface SkippedHost {
   mx: string
   detail: string
-  /** We could not find out; otherwise its zone is broken or forged. */
+  /** The look-up failed on our side. When false, the zone of the exchanger is broken or forged. */
   isOurs: boolean
   /** Only some of its addresses are unknown: the others are tried. */
   isPart?: boolean

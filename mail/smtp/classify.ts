@@ -101,11 +101,12 @@ function heldBy({ phase, reply, mx, names }: PlacedReply): Held {
   const held = (rule: ReplyRule, among: readonly Clause[]): Held | undefined => {
     if (!holdsByNumbers(rule)) return undefined
     const { text } = rule
-    if (rule.kind === 'unknown' && isDoubtful(reply, clauses, rules)) return undefined
-    if (!text) return { rule }
+    // Asked last, because it asks all other rows.
+    const isInDoubt = () => rule.kind === 'unknown' && isDoubtful(reply, clauses, rules)
+    if (!text) return isInDoubt() ? undefined : { rule }
     for (const clause of among) {
       const words = wordsFor(rule, text, clause)
-      if (words !== undefined) return { rule, words, clause }
+      if (words !== undefined) return isInDoubt() ? undefined : { rule, words, clause }
     }
     return undefined
   }

@@ -1,4 +1,4 @@
-import { type KnownNames, NAMED, plain, plainText } from './plain-text.ts'
+import { type KnownNames, localOf, NAMED, plain, plainText } from './plain-text.ts'
 import { ARTICLES, HELP, IF, SAYS_NOTHING, WITHIN } from './rules/harmless.ts'
 import { words } from './rules/pattern.ts'
 import { offsetOf, replaceTraced, type TracedText } from './traced-text.ts'
@@ -43,7 +43,7 @@ const ON_SENDER = new RegExp(
 export function clausesOf(reply: string, names: KnownNames = {}): Clause[] {
   const plainReply = replaceTraced(plainText(reply, names), SAYS_NOTHING, () => ' ')
   const { text } = plainReply
-  const local = localPartOf(names)
+  const local = localOf(names.recipient ?? '')
   const clauses: Clause[] = []
   let start = 0
   const add = (end: number) => {
@@ -96,5 +96,3 @@ function idsOf(original: string, local: string): Set<string> {
   const ids = [...(original.match(BRACKETED) ?? []), ...numbered, local || NAMED.address]
   return new Set(ids.flatMap((id) => plain(id).split(/[\s.,:;!?]+/)))
 }
-
-const localPartOf = ({ recipient = '' }: KnownNames) => recipient.slice(0, Math.max(0, recipient.lastIndexOf('@')))

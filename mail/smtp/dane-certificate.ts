@@ -66,10 +66,11 @@ function pathFlaw(
   return 'the path to the trust anchor is too long'
 }
 
+export const ISSUER_EXPIRED = 'an issuer of the certificate has expired'
+
 /** @param above how many certificates of the path are below this one */
 function certificateFlaw(certificate: X509Certificate, above: number, now: Date): string | undefined {
-  if (certificate.validToDate < now)
-    return above === 0 ? 'CERT_HAS_EXPIRED' : 'an issuer of the certificate has expired'
+  if (certificate.validToDate < now) return above === 0 ? 'CERT_HAS_EXPIRED' : ISSUER_EXPIRED
   if (certificate.validFromDate > now) return 'CERT_NOT_YET_VALID'
   for (const { id, isCritical, value } of extensionsOf(certificate.raw)) {
     if (id === NAME_CONSTRAINTS || (isCritical && !KNOWN_EXTENSIONS.includes(id)))

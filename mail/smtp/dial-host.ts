@@ -25,8 +25,8 @@ export interface ConnectFailure {
 }
 
 /**
- * The first of these decides of several failures. A fault of this machine comes first: if it kept one address from
- * being tried, nothing is proved about the host. An address to which we have no way counts as not tried.
+ * The first kind in this list decides when all addresses failed. A fault of this machine comes first: if it kept one
+ * address from being tried, nothing is proved about the host. An address to which we have no way counts as not tried.
  */
 const DECIDING: ConnectFailure['how'][][] = [['local'], ['closed', 'timeout'], ['unreachable'], ['other_family']]
 /** The most addresses that are tried. */
@@ -127,7 +127,7 @@ class Dial {
     this.#failures.push(failure)
     if (this.#failures.length < this.#addresses.length) return this.#tryNext()
     const inOrder = DECIDING.flatMap((hows) => this.#failures.filter(({ how }) => hows.includes(how)))
-    this.#finish(inOrder[0] ?? failure)
+    this.#finish(inOrder[0]!)
   }
 
   #finish(result: HostConnection | ConnectFailure): void {
@@ -154,7 +154,7 @@ interface DialError {
 function howOf({ code, ip, sourceAddress, isImmediate }: DialError): ConnectFailure['how'] {
   if (!isImmediate) return endedBy(code)
   const how = withoutWay(ip, sourceAddress)
-  // Linux says "no way" in this way where IPv6 is switched off.
+  // Linux returns EADDRNOTAVAIL for an IPv6 address while IPv6 is switched off.
   if (how === 'other_family' && code === 'EADDRNOTAVAIL') return how
   return SHORTAGES.has(code) ? 'local' : how
 }

@@ -3,7 +3,7 @@ import type { Failure } from './failure.ts'
 
 // Time of ours is never theirs: a server that was silent for a small part of its time, because this process took the
 // rest, is no silent server. Ours are the waits for a place, for the pace of the site and for permission, and the times
-// in which the event loop was blocked. The time of the look-ups is no server's of the recipient.
+// in which the event loop was blocked. Look-ups take time that the recipient's servers do not have.
 
 /** A server that we kept waiting for this time may have given up because of it. */
 const PATIENCE_MS = 3_000

@@ -114,7 +114,6 @@ function withoutNames(text: TracedText, { recipient = '', ours = [] }: KnownName
   // A local part such as that of o'brien@example.net, and a new top-level domain, are known only because we know them.
   const known = [...ownDomains, recipientDomain].filter((domain) => domain.includes('.'))
   const knownRecipient = recipientAddress.includes('@') ? [recipientAddress] : []
-  const localOf = (address: string) => address.slice(0, Math.max(0, address.lastIndexOf('@')))
   const local = localOf(recipientAddress)
   const ownLocals = new Set([...own].map(localOf))
   const steps: [RegExp, (match: RegExpExecArray) => string | undefined][] = [
@@ -139,6 +138,8 @@ function withoutNames(text: TracedText, { recipient = '', ours = [] }: KnownName
   ]
   return steps.reduce((traced, [pattern, by]) => replaceTraced(traced, pattern, by), text)
 }
+
+export const localOf = (address: string) => address.slice(0, Math.max(0, address.lastIndexOf('@')))
 
 /** A local part alone in brackets or quotes is the recipient: `<ann> unknown`. */
 const LOCAL_PART = /["'<([]([^\s"'<>()[\]@]{1,64})["'>)\]]/g

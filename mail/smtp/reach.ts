@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import { createBoundedMap } from '../../net/bounded-map.ts'
 
-/** What this machine reaches: no server is unreachable while nothing is reached. */
+/** Which networks this machine reaches. While it reaches nothing, no server counts as unreachable. */
 export type Reach = ReturnType<typeof createReach>
 
 interface Way {
@@ -14,7 +14,7 @@ interface UnreachedSite {
   atMs: number
 }
 
-/** As many sites are not away at the same time by themselves. */
+/** This many sites do not fail at the same time by chance. */
 const SITES = 5
 const WITHIN_MS = 60_000
 

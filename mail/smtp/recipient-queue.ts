@@ -68,14 +68,15 @@ export class RecipientQueue {
     this.skip(skipped)
   }
 
-  /** These hosts may not be tried for the recipients that wait. */
+  /** Notes hosts that could not be looked up, for the recipients that wait. */
   skip(hosts: readonly SkippedHost[]): void {
-    for (const host of hosts)
+    for (const host of hosts) {
+      const skipped = skippedTry(host)
       for (const recipient of this.#waiting) {
-        const skipped = skippedTry(host)
         if (!host.isPart) recipient.failedTries.push(skipped)
         if (!recipient.last || weightOf(skipped) > weightOf(recipient.last)) recipient.last = skipped
       }
+    }
   }
 
   /** The recipients that wait, in their order. */

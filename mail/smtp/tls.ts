@@ -4,7 +4,7 @@ import { cleanText } from '../../net/clean-text.ts'
 import { Alarm, unblocked } from './alarm.ts'
 import type { Host, Site, TlsDemand, TlsEvidence } from './attempt.ts'
 import type { DanePolicy } from './dane.ts'
-import { certificatesOf, daneFlaw } from './dane-certificate.ts'
+import { certificatesOf, daneFlaw, ISSUER_EXPIRED } from './dane-certificate.ts'
 import { endedBy } from './own-errors.ts'
 
 // STARTTLS: what a site demands of it, and the handshake.
@@ -35,7 +35,7 @@ export function createTlsContexts() {
   }
 }
 
-/** An MTA-STS policy of which a newer one may demand nothing. */
+/** A stored MTA-STS policy that a newer one may have replaced. */
 export const UNCHECKED_POLICY = 'an unchecked MTA-STS policy' satisfies TlsDemand
 
 /** The site with the demand for verified TLS. It shares no connections with the site without that demand. */
@@ -122,7 +122,7 @@ function flawOf(socket: TLSSocket, rule?: TlsRule): string | undefined {
 }
 
 /** The flaws that a clock finds, in the words of Node and of `daneFlaw`. */
-const DATE_FLAWS = ['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID', 'an issuer of the certificate has expired']
+const DATE_FLAWS = ['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID', ISSUER_EXPIRED]
 const MAX_CLOCK_ERROR_MS = 3_600_000
 
 /** Whether a flaw may be one of our clock: a certificate is judged by its dates only while that is right. */

@@ -68,8 +68,8 @@ const NOT_UNDERSTOOD = 'sender (not understood)'
  * Finds the reason of a bounce. It turns the bounce into the SMTP reply that caused it and applies the rules for
  * replies: see `classify`.
  */
-export function diagnose({ isSenders, isDoubtful, ...report }: RecipientReport): Diagnosis {
-  const { recipient, status = '', lines: reported, mx = '', ours } = report
+export function diagnose(report: RecipientReport): Diagnosis {
+  const { recipient, status = '', lines: reported, mx = '', ours, isSenders, isDoubtful } = report
   const lines = reported.join('\n').slice(0, MAX_CHARACTERS).split('\n')
   const quoted = quotedReply(lines)
   const code = quoted?.code ?? (status.startsWith('4') ? TEMPORARY_CODE : PERMANENT_CODE)

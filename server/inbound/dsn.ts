@@ -21,6 +21,7 @@ export function readDeliveryStatus(parts: Parts, ours: readonly string[] = []): 
   const failed = groups.filter((fields) => /^(?:fail|error)/i.test(fieldValue(fields, 'action')))
   const notice = noticeOf(parts.text, parts.copy)
   const passages = passagesOf(notice, ours)
+  const isSenders = isBeforeRecipient(notice)
   return failed.map((fields): FailedRecipient => {
     const addresses = ['original-recipient', 'final-recipient']
       .map((name) => bareValue(fieldValue(fields, name)))
@@ -34,10 +35,11 @@ export function readDeliveryStatus(parts: Parts, ours: readonly string[] = []): 
     const [recipient] = addresses
     const [status = ''] = STATUS.exec(fieldValue(fields, 'status')) ?? []
     const mx = bareValue(fieldValue(fields, 'remote-mta'))
+    const reported = { recipient, status, mx, ours }
     const report = {
-      ...{ recipient, status, mx, ours },
-      isSenders: isBeforeRecipient(about) ?? isBeforeRecipient(notice),
-      isDoubtful: isDoubtful(fields, { recipient, status, mx, ours }) || own.some(({ beside }) => beside.length > 0),
+      ...reported,
+      isSenders: isBeforeRecipient(about) ?? isSenders,
+      isDoubtful: isDoubtful(fields, reported) || own.some(({ beside }) => beside.length > 0),
     }
     const diagnosis = diagnoseBoth(report, diagnosticOf(fields), { about, general })
     const member = own.find(({ address, from }) => isNamed(from) && !isNamed(address))?.address

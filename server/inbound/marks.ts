@@ -1,5 +1,4 @@
 import type { Parts } from './mime-parts.ts'
-import { noticeOf } from './notice.ts'
 import { bareValue } from './report-fields.ts'
 
 /** The local parts that mail systems write from. */
@@ -18,9 +17,9 @@ const CHALLENGE =
 const ownSubject = ({ header }: Parts) => header('subject').match(/(?:warning:)?[^:]*/i)?.[0] ?? ''
 
 /** A notice of a mail system about a delivery that is not over, or that succeeded. */
-export function isNoFailure(parts: Parts): boolean {
+export function isNoFailure(parts: Parts, notice: readonly string[]): boolean {
   const subject = ownSubject(parts)
-  const beginning = `${subject}\n${noticeOf(parts.text, parts.copy).join('\n').slice(0, 3_000)}`
+  const beginning = `${subject}\n${notice.join('\n').slice(0, 3_000)}`
   return DELAY.test(beginning) || DONE.test(beginning) || CHALLENGE.test(subject)
 }
 

@@ -97,9 +97,9 @@ export function passagesOf(notice: string[], ours: readonly string[]): Passage[]
     const [, from] = EXPANDED.exec(line) ?? []
     const own = line.replace(EXPANDED, '').replace(SENDER, '')
     const named = addressesIn(beforeReply(own))
-    // An address within a reply is no other than those that the reporter names.
-    const replied = [...addressesIn(own)].find((each) => isInRepliesOnly || passages.has(each))
-    const [address = replied, ...beside] = named
+    // An address within a reply begins a passage only when the reporter names it too, or names none anywhere.
+    const isKnown = (each: string) => isInRepliesOnly || passages.has(each)
+    const [address = [...addressesIn(own)].find(isKnown), ...beside] = named
     if (address !== undefined) begin(address)
     else if (from !== undefined && !isNamed) begin(paragraph[0] ?? '', [...paragraph])
     if (current && from !== undefined) current.from = lowerAscii(from)

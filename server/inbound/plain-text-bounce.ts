@@ -2,7 +2,7 @@ import { lowerAscii } from '../../mail/address.ts'
 import { isAtLeast } from '../../mail/smtp/attempt.ts'
 import { type Diagnosis, diagnose, type FailedRecipient } from './diagnosis.ts'
 import type { Parts } from './mime-parts.ts'
-import { noticeOf, type Passage, passagesOf } from './notice.ts'
+import { type Passage, passagesOf } from './notice.ts'
 import { isBeforeRecipient, mayBeExample } from './quoted-reply.ts'
 
 // Reports that consist only of text for people, as qmail, Exim, Exchange and many others write them.
@@ -15,8 +15,7 @@ const ABOUT_RECIPIENT = /^(?:mailbox|space|route) /
 const BEYOND_DOUBT = new Set<string | undefined>(['mailbox (unknown, says the reporter)', 'space (full)'])
 
 /** The recipients that the notice names, each with the reason that follows its address. */
-export function readPlainTextBounce(parts: Parts, ours: readonly string[] = []): FailedRecipient[] {
-  const notice = noticeOf(parts.text, parts.copy)
+export function readPlainTextBounce(parts: Parts, notice: string[], ours: readonly string[] = []): FailedRecipient[] {
   const passages = passagesOf(notice, ours)
   const failed = failedRecipients(parts)
   const addresses = failed.length > 0 ? failed : passages.map(({ address }) => address)

@@ -6,6 +6,7 @@ import type { FailedRecipient } from './diagnosis.ts'
 import { readDeliveryStatus } from './dsn.ts'
 import { isFromMailSystem, isNoFailure } from './marks.ts'
 import { type Parts, readParts } from './mime-parts.ts'
+import { noticeOf } from './notice.ts'
 import { readPlainTextBounce } from './plain-text-bounce.ts'
 
 export type Report =
@@ -49,8 +50,9 @@ export async function readReport(
 const NOT_NULL: Report = { kind: 'none', why: 'its envelope has a sender, and a bounce has none' }
 
 function readPlainText(parts: Parts, ours: readonly string[]): Report {
-  if (isNoFailure(parts)) return none('it is about a delivery that succeeded, or that is not over')
-  const plainFailures = readPlainTextBounce(parts, ours)
+  const notice = noticeOf(parts.text, parts.copy)
+  if (isNoFailure(parts, notice)) return none('it is about a delivery that succeeded, or that is not over')
+  const plainFailures = readPlainTextBounce(parts, notice, ours)
   if (!isFromMailSystem(parts) && !(plainFailures.some(isQuoted) && namesUs(parts, ours)))
     return none('no mail system wrote it, and it quotes no reply together with our return path')
   return plainFailures.length > 0 ? { kind: 'bounce', failures: plainFailures } : { kind: 'unread' }

@@ -25,7 +25,10 @@ const MAX_STRANGERS = 10
 const PACE_BYTES = 64 * 1024
 const PACE_MS = 10_000
 
-/** A network (/24, /48) that holds more keeps no place by mails, so that these fill the port for no other network. */
+/**
+ * The most connections of a network (/24, /48) that keep their places by a mail. When it holds more, none does, so that
+ * no network fills the port.
+ */
 const KEPT_OF_NETWORK = 2
 
 export interface VisitorLimits {

@@ -100,7 +100,10 @@ interface ProbeParts {
   onChange(error: unknown): void
 }
 
-/** Probes now and every two seconds until stopped. Two failures in a row change the state, and so does one success. */
+/**
+ * Checks now and every two seconds until stopped. A round needs no probe when sends have stored a marker and a record
+ * since the last one. Two failures in a row change the state, and so does one success.
+ */
 export async function keepProbingWrites(db: Database, { now, onChange }: ProbeParts): Promise<WritesProbe> {
   let failures = 0
   let state = 'ok'

@@ -84,7 +84,7 @@ export class StreamLeases {
     await run(this.#db, FREE, [this.#processId]).catch(() => {})
   }
 
-  /** One transaction of an account at a time stores how many streams are open, with those that wait for it. */
+  /** Stores the count of open and opening streams, in one transaction of an account at a time. */
   async #store(accountId: string, places: Places): Promise<void> {
     if (places.isStoring) return
     places.isStoring = true
@@ -115,13 +115,16 @@ export class StreamLeases {
     const others = one(await run<{ streams: number }>(tx, OTHERS, [accountId, this.#processId]))
     const { open } = places
     const admitted = Math.max(0, Math.min(opening, MAX_STREAMS - others.streams - open))
-    // Streams that are opened free no place.
+    // A transaction that opens streams keeps the places that were left. The timer frees them.
     const stored = Math.max(open + admitted, opening > 0 ? (places.stored ?? 0) : 0)
     await run(tx, STORE, [accountId, this.#processId, stored])
     return { admitted, stored }
   }
 
-  /** Stores what is open in a moment, when places are free, or later, after a failure. */
+  /**
+   * Stores the count again KEEP_MS after a stream has ended, or RENEW_EVERY_MS after a failure. Forgets an account
+   * without streams.
+   */
   #freeLater(accountId: string, places: Places): void {
     const { open, stored, isStoring } = places
     if (isStoring || this.#isStopped) return

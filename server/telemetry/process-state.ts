@@ -4,7 +4,7 @@ import type { Metrics } from './metrics.ts'
 
 /** How often a new measurement of delays begins. A scrape reads the last whole one and the current one. */
 const WINDOW_MS = 10_000
-/** Each tick wakes a process that sleeps. A longer stop is always seen, by this less at most. */
+/** Each tick wakes a sleeping process. A longer block of the event loop is always measured, short by this at most. */
 const RESOLUTION_MS = 100
 
 export type Thread = 'main' | 'first_attempts'

@@ -9,7 +9,10 @@ const DEMAND = words(
   'send, stop, fix',
 )
 
-/** Words that begin a sentence about help, or a condition: `User unknown if you are not on our network`. */
+/**
+ * Words that begin a sentence about help. Without the end of a sentence before them they begin a condition, which stays
+ * in its clause: `User unknown if you are not on our network`.
+ */
 export const IF = words(
   'if you, si vous, si tiene, si cree, se ha domande, se ritiene, se tiver, se acredita, als u, jeśli',
 )

@@ -50,7 +50,7 @@ const PLACES = new RegExp(
   )}`,
   'g',
 )
-/** What passes, and a refusal with it. */
+/** Words of a condition that passes: the refusal may be temporary. */
 export const MAY_PASS = new RegExp(
   words(
     'later, wait, temporar*, tempfail, retry*, deferr*, minute, minutes, seconds, hour, hours, in progress, pending, migrat*',
@@ -80,7 +80,7 @@ const OPEN_BY_LETTER = Map.groupBy(
   (stem) => stem[0],
 )
 const MOST_WORDS = Math.max(...KNOWN.map(({ text }) => text.split(' ').length))
-/** That of an inflection. A longer one is another word: `Empfängerliste`, `mailboxdatabase`. */
+/** The longest ending of an inflected word. A longer one is another word: `Empfängerliste`, `mailboxdatabase`. */
 const MOST_ENDING = 3
 
 /** Behind these is no name: `no such user in members`, whoever is called members. */
@@ -91,7 +91,7 @@ const BEFORE_A_PLACE = new Set(
 /** The words of the clause that are not known, but ids. A set is looked up, because a pattern takes long to compile. */
 export function leftWords({ text, ids }: { text: string; ids: ReadonlySet<string> }): string[] {
   const tokens = text.replace(PLACES, ' ').match(/[\p{L}\p{N}%]+/gu) ?? []
-  const left = DOUBLE_NEGATION.exec(text)?.slice(0) ?? []
+  const left: string[] = [...(DOUBLE_NEGATION.exec(text) ?? [])]
   let isPlace = false
   for (let at = 0; at < tokens.length; ) {
     const length = knownLength(tokens, at)
@@ -121,6 +121,5 @@ function isEnding(phrase: string, stem: string): boolean {
 /** Chinese and Japanese write no blanks: known words follow one another. */
 function isGlued(word: string): boolean {
   if (/[a-z]/.test(word)) return false
-  const rest = OPEN.reduce((rest, known) => rest.replaceAll(known, ' '), word).trim()
-  return rest === ''
+  return OPEN.reduce((rest, known) => rest.replaceAll(known, ' '), word).trim() === ''
 }

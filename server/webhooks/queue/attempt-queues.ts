@@ -1,3 +1,4 @@
+import { FairSlots, type Release } from '../../../net/fair-slots.ts'
 import { createKeyedAmounts } from '../../../net/keyed-amounts.ts'
 import type { DispatchedEvent } from '../../ledger/first-attempts-offer.ts'
 
@@ -49,9 +50,8 @@ export class AttemptQueues {
   /** Queues with an event and with attempts left up to their limit, in the order in which they are served. */
   readonly #ready = new Set<EndpointQueue>()
   readonly #queuedOf = createKeyedAmounts()
-  readonly #inFlightOf = createKeyedAmounts()
+  readonly #slots = new FairSlots({ slots: MAX_IN_FLIGHT, perAccount: (free) => free })
   #queued = 0
-  #inFlight = 0
 
   constructor(parts: AttemptQueuesParts) {
     this.#parts = parts
@@ -73,15 +73,16 @@ export class AttemptQueues {
   /** Acquires a slot for each event whose attempt can begin now. */
   *acquireSlots(): Iterable<AttemptSlot> {
     for (const queue of this.#ready) {
-      const free = MAX_IN_FLIGHT - this.#inFlight
-      if (free === 0) break
-      if (this.#inFlightOf.of(queue.accountId) >= free) continue
+      if (this.load().inFlight === MAX_IN_FLIGHT) break
+      const release = this.#slots.tryAcquire(queue.accountId)
+      if (!release) continue
       this.#ready.delete(queue)
       this.#dropExpired(queue)
       const event = queue.events.shift()
-      if (event !== undefined) {
+      if (event === undefined) release()
+      else {
         this.#countQueued(queue, -1)
-        yield this.#hold(queue, event)
+        yield this.#hold(queue, event, release)
       }
       // Adds the queue behind the others, so that the loop comes to it again.
       this.#updateReady(queue)
@@ -91,7 +92,7 @@ export class AttemptQueues {
 
   /** How many attempts are in flight, and how many events wait for theirs. */
   load(): { inFlight: number; queued: number } {
-    return { inFlight: this.#inFlight, queued: this.#queued }
+    return { inFlight: this.#slots.load().inUse, queued: this.#queued }
   }
 
   /** Empties the queues and returns their events. Attempts in flight go on. */
@@ -119,9 +120,9 @@ export class AttemptQueues {
     }
   }
 
-  #hold(queue: EndpointQueue, event: DispatchedEvent): AttemptSlot {
+  #hold(queue: EndpointQueue, event: DispatchedEvent, release: Release): AttemptSlot {
     const startedMs = performance.now()
-    this.#countInFlight(queue, 1)
+    queue.inFlight++
     return {
       event,
       adjustLimit: (isAcknowledged) => {
@@ -129,7 +130,8 @@ export class AttemptQueues {
         this.#updateReady(queue)
       },
       release: () => {
-        this.#countInFlight(queue, -1)
+        release()
+        queue.inFlight--
         this.#updateReady(queue)
         this.#forgetIfEmpty(queue)
       },
@@ -139,12 +141,6 @@ export class AttemptQueues {
   #countQueued({ accountId }: EndpointQueue, events: number): void {
     this.#queued += events
     this.#queuedOf.add(accountId, events)
-  }
-
-  #countInFlight(queue: EndpointQueue, attempts: number): void {
-    queue.inFlight += attempts
-    this.#inFlight += attempts
-    this.#inFlightOf.add(queue.accountId, attempts)
   }
 
   /** Forgets an endpoint without events and attempts, and its limit. */

@@ -80,8 +80,8 @@ const timesOf = (row: string) => `
   ${inMs(`${row}.deadline_at`)} as "deadlineMs"`
 
 // The rows of the endpoints whose dispatches have been due for longest, as many endpoints as workflows may be started.
-// Accounts take turns, with their endpoints and with their rows: whatever waits for one leaves a share to the others.
-// Each endpoint gives at most ten times its even part, so that a pass is cheap however many rows wait.
+// Accounts take turns, first with their endpoints and then with their rows, so that one account cannot take a whole
+// pass. An endpoint gives at most ten times its even share, so that a pass stays cheap.
 export const UNASSIGNED = `
   with unstarted as (
     select count(distinct workflow_id) as workflows from open_dispatches
@@ -107,7 +107,8 @@ export const UNASSIGNED = `
     ) d
     order by turn, since limit $1
   )
-  select d.id, d.event_id as "eventId", d.account_id as "accountId", d.endpoint_id as "endpointId", d.attempt, ${timesOf('d')}, ${inMs('clock_timestamp()')} as "nowMs"
+  select d.id, d.event_id as "eventId", d.account_id as "accountId", d.endpoint_id as "endpointId", d.attempt,
+    ${timesOf('d')}, ${inMs('clock_timestamp()')} as "nowMs"
   from chosen c join open_dispatches d on d.id = c.id
   where d.workflow_id is null and d.lease_until is null
   order by c.since, d.endpoint_id, d.attempt, d.due_at
@@ -123,7 +124,7 @@ interface UnassignedRow extends PendingDispatch {
   nowMs: number
 }
 
-/** The groups in the order in which their accounts take turns. */
+/** Orders groups so that accounts take turns. */
 function inTurn<Group extends [UnassignedRow, ...UnassignedRow[]]>(groups: Group[]): Group[] {
   const byAccount = Map.groupBy(groups, ([{ accountId }]) => accountId)
   const turns = [...byAccount.values()].flatMap((own) => own.map((group, turn) => ({ group, turn })))
