@@ -32,7 +32,9 @@ export function callbacksOf(schemas: Schemas, comments: Comments): Record<string
 /** `verb`: the first word of the operation ids, which must be unique in the document. */
 function postedTo(verb: string, schemas: Schemas, comments: Comments): Record<string, object> {
   const posted = (name: string, desc: DescMessage, example: object) => {
-    const [summary, description] = summaryAndRest(comments.get(desc.typeName)!)
+    const comment = comments.get(desc.typeName)
+    if (!comment) throw new Error(`${desc.typeName} needs a comment`)
+    const [summary, description] = summaryAndRest(comment)
     return {
       post: {
         operationId: `${verb}${name}`,

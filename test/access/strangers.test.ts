@@ -30,7 +30,7 @@ test('the addresses of one IPv6 /64 count together, those of different /64 separ
   expect(admitted(visit, 1_000, (i) => `2001:db8:0:2:${i.toString(16)}::`)).toBe(600)
 })
 
-test('the /64 of one /48 have 6,000 together, and what is refused there counts for none', () => {
+test('the /64 networks of one /48 share 6,000 requests, and a refused one counts for none of them', () => {
   const visit = createStrangers()
   const ofHex = (network: string) => (i: number) => `2001:db8:${network}:${(i % 100).toString(16)}::1`
   expect(admitted(visit, 20_000, ofHex('1'))).toBe(6_000)

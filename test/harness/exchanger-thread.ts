@@ -12,9 +12,11 @@ export type Ask = { start: { acts: { [verb in Verb]?: Act }; tls?: TlsOptions } 
 export type Told = { answer: unknown } | { port: number; verb: Verb }
 
 const exchangers = new Map<number, Exchanger>()
-const tell = (told: Told) => parentPort?.postMessage(told)
+if (!parentPort) throw new Error('a test starts this thread')
+const parent = parentPort
+const tell = (told: Told) => parent.postMessage(told)
 
-parentPort?.on('message', async (ask: Ask) => {
+parent.on('message', async (ask: Ask) => {
   tell({ answer: 'seen' in ask ? seenBy(exchangers.get(ask.seen)) : await start(ask.start) })
 })
 

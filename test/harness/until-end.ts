@@ -62,12 +62,8 @@ export function atEndOfFile(end: () => unknown): void {
 
 /** Vitest limits only the hooks that it is given while it collects tests. */
 const inTime = (end: () => Promise<void>) => async () => {
-  const late = await within(
-    END_WITHIN_MS,
-    end().then(() => false),
-    true,
-  )
-  if (late) throw new Error(`what a file has started did not end within ${END_WITHIN_MS} ms`)
+  if ((await within(END_WITHIN_MS, end(), 'late')) === 'late')
+    throw new Error(`what a file has started did not end within ${END_WITHIN_MS} ms`)
 }
 
 function testFile() {

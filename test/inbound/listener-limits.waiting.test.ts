@@ -91,7 +91,7 @@ test('a client that tries recipient after recipient, or mail after mail, is disc
 /** 9,000 bytes. */
 const LINES = `${'x'.repeat(88)}\r\n`.repeat(100)
 
-test('mails share a limit on memory while they are read, a network half of it; over it a sender is asked to try again', async () => {
+test('mails share a limit on memory, and a network has half of it; a sender over the limit is asked to try again', async () => {
   const { port, mails, errors } = await listener({ limits: { messageBytes: 10_000, bytesHeld: 30_000 } })
   const first = await greeted(port, TO)
   await first.say('DATA')

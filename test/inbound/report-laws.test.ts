@@ -161,7 +161,7 @@ test('a line of our message, or its subject behind any label, is no reply', asyn
   await fc.assert(property, RUNS)
 })
 
-test('a folded subject is one', async () => {
+test('the folded lines of a subject are no reply', async () => {
   const property = fc.asyncProperty(reply, async (line) => {
     const text = `Your message\n\n  Subject: Report of the night\n     ${line}\n\nwas not delivered to:\n\n  ${ANN}\n`
     expect(await against(plain(SYSTEM, text))).toBeUndefined()
@@ -287,7 +287,7 @@ test('a status without words is read with the words of the text', async () => {
   }
 })
 
-test('a bounce is none the less one whose copy has the field of a complaint', async () => {
+test('a bounce stays a bounce when its copy has the field of a complaint', async () => {
   const kindOf = async (mail: string) => (await readReport(Buffer.from(mail))).kind
   for (const [name, write] of SHAPES) {
     const mail = write({ reply: '552 5.2.2 Mailbox is over quota' })

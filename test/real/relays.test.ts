@@ -41,7 +41,7 @@ describe.each([
   beforeAll(async () => {
     relay = await start(world)
   })
-  // The next relay loses replies of the same world.
+  // The relays share one world, which loses replies: only one may run.
   afterAll(() => relay?.stop())
   test('three fates of one message: in one run of the queue two are final, and the third is tried alone', async () => {
     const to = await world.submit(relay)

@@ -14,7 +14,7 @@ import { startApi } from '../services/api.ts'
 const api = await startApi()
 
 const CONNECTIONS = 10
-/** Each leaves fewer streams a second than what a connection may reset. */
+/** Each connection cancels fewer streams a second than `streamResetRate` allows. */
 const PER_CONNECTION = 25
 /** A send alone takes some 30 ms. One that waits for the pool would wait for the lock, or for the end of a storm. */
 const QUICK_MS = 2_000

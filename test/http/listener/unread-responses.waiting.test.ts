@@ -75,7 +75,7 @@ test('HTTP/2: an account that reads nothing keeps its share of the memory, and n
     most = Math.max(most, gateway.app.inFlight.size)
     if (i % 10 === 0) expect((await buffer(request(other, 'other'))).length).toBeGreaterThan(MIB)
   }
-  // Two thirds, the two other ones, and one that ends.
+  // 16 is two thirds of 24 MiB; beside them are the two other accounts and one response that ends.
   expect(most).toBeLessThanOrEqual(16 + 3)
   expect(await slowly).toBeGreaterThan(MIB)
   await expect.poll(() => codes.length).toBeGreaterThan(40)

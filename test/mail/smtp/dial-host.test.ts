@@ -99,7 +99,7 @@ test.each([
   },
 )
 
-test('what connect() returns is told from what the network says, as Node reports them', async () => {
+test('Node reports an error that connect() returns otherwise than one that comes from the network', async () => {
   const { port } = await closedPort()
   const howOf = async (ip: string, sourceAddress?: string) => {
     const host = { name: 'mx.test', preference: 0, addresses: [ip], port }
@@ -172,7 +172,7 @@ test('an exchanger to which this machine has no way hides no other one, and sile
   )
 })
 
-test('a server is unreachable only while another one is reached: of five sites without a connection the fault is ours', async () => {
+test('after five sites in a row without a connection the fault is ours, until one is reached', async () => {
   // An answer of the other machine itself is neither.
   const answer = fc.oneof(
     { weight: 12, arbitrary: fc.constantFrom('silent', 'ENETUNREACH', 'EHOSTUNREACH', 'EACCES', 'ETIMEDOUT') },

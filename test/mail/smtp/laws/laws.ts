@@ -302,7 +302,7 @@ function conditions(): Law {
   const cases = product(REFUSED_USERS, PREPOSITIONS, CONDITIONS)
   const [rcpt] = LABELLED.filter(({ phase, reply }) => phase === 'rcpt' && reply.enhanced === '5.1.1')
   return {
-    name: 'a user who is not found in something is not unknown without doubt, even if the recipient is called like it',
+    name: 'a user who is not found in something is not unknown without doubt, even if the recipient has that name',
     cases: cases.size,
     check(index) {
       const [refused, preposition, thing] = cases.at(index)
