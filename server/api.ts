@@ -8,6 +8,7 @@ import { ReceiptService } from '../gen/verdict/v1/receipts_pb.ts'
 import { StatsService } from '../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../gen/verdict/v1/suppression_pb.ts'
 import { WebhookService } from '../gen/verdict/v1/webhooks_pb.ts'
+import { createFairTurns } from '../net/fair-turns.ts'
 import { createHeavyCallLimit } from './access/heavy-calls.ts'
 import { createIdentify } from './access/identify.ts'
 import { createKeyGate } from './access/key-gate.ts'
@@ -92,7 +93,8 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const batchIdempotency = createBatchIdempotency(db, sendLeaseMs)
   const stopping = new AbortController()
   const hostOf = (url: string) => new URL(url).hostname
-  const sendBatch = createBatch({ send, idempotency, stopping: stopping.signal })
+  const takeTurn = createFairTurns()
+  const sendBatch = createBatch({ send, idempotency, takeTurn, stopping: stopping.signal })
   const [logKey] = sealer.deriveKeys('log')
   const hashAddress = createAddressHash(logKey)
   const identify = createIdentify({ db, clock })
@@ -145,6 +147,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     peopleOnly: [RESUME_DOMAIN],
     interceptors: [createHeavyCallLimit()],
     gate,
+    takeTurn,
     onRefused: noteParties,
     onError: (call) => noteRefusedCall(refusedSends, call),
     dashboard: {
@@ -160,7 +163,16 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const submit = createSubmit({ db, send, senderDomains, leaseMs: sendLeaseMs })
   return {
     app,
-    smtpDoor: createDoor({ identify, gate, submit, refusedSends, log, hashAddress, onReply: parts.onSmtpReply }),
+    smtpDoor: createDoor({
+      identify,
+      gate,
+      takeTurn,
+      submit,
+      refusedSends,
+      log,
+      hashAddress,
+      onReply: parts.onSmtpReply,
+    }),
     async idle() {
       await Promise.all([idempotency.idle(), batchIdempotency.idle()])
       await refusedSends.stop()

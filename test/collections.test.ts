@@ -35,6 +35,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'mail/dns/resolver.ts': ['inFlight'],
     'server/domains/verification.ts': ['checks', 'inFlight'],
     'server/http/app.ts': ['inFlight'],
+    'server/http/body/byte-budget.ts': ['lines'],
     'server/http/listener/unread-responses.ts': ['before', 'holders', 'now', 'writtenBytes'],
     'server/access/people/fair-queue.ts': ['groups'],
     'server/smtp-front/listener.ts': ['running', 'envelopes'],

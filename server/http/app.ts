@@ -1,13 +1,14 @@
 import type { Interceptor, ServiceImplSpec } from '@connectrpc/connect'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import { createFairTurns, type TakeTurn } from '../../net/fair-turns.ts'
 import type { KeyGate, SessionGate } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
 import { NO_TRACING, type Tracing } from '../telemetry/tracing.ts'
 import { type Admit, createAddressAdmission, createKeyAdmission, undrained } from './admission.ts'
 import type { Pace } from './body/arriving.ts'
 import { type BodyLimits, shortBodies } from './body/body.ts'
-import { createByteBudget } from './body/byte-budget.ts'
+import { type ByteBudget, createByteBudget } from './body/byte-budget.ts'
 import type { Call, RawRequest, RawResponse } from './call.ts'
 import { createFastify } from './fastify.ts'
 import { refuseUnfitText, showErrors } from './interceptors.ts'
@@ -71,6 +72,8 @@ export interface AppParts {
   /** Called with each call when it has ended. */
   onEnd?(call: Call): void
   limits?: Partial<Limits>
+  /** Its calls begin their work in turn with the work of others that get this function. */
+  takeTurn?: TakeTurn
 }
 
 /** What people who are signed in may call, beside the services of the contract. */
@@ -91,8 +94,9 @@ export interface Limits {
   bodyBytes: number
   bodyTimeoutMs: number
   bodyPace: Pace
-  /** Memory for bodies in flight, and how long a request waits for its share. */
+  /** Memory for large and for small bodies in flight, and how long a request waits for its share. */
   budgetBytes: number
+  smallBudgetBytes: number
   budgetWaitMs: number
 }
 
@@ -101,6 +105,7 @@ const LIMITS: Limits = {
   bodyTimeoutMs: 120_000,
   bodyPace: { bytesPerSecond: 64 * 2 ** 10, afterMs: 5_000 },
   budgetBytes: 256 * 2 ** 20,
+  smallBudgetBytes: 256 * 2 ** 20,
   budgetWaitMs: 30_000,
 }
 
@@ -122,8 +127,9 @@ export interface App {
   leaving: AbortSignal
   /** Aborted when the drain began. */
   draining: AbortSignal
-  /** The memory for bodies in flight. */
-  bodyBudget: { inUse(): number; totalBytes: number }
+  /** The memory for large bodies in flight. */
+  bodyBudget: Pick<ByteBudget, 'inUse' | 'totalBytes'>
+  smallBodyBudget: Pick<ByteBudget, 'inUse' | 'totalBytes'>
   /** Every path that is served, with its methods. */
   paths: Path[]
 }
@@ -147,7 +153,8 @@ export async function createApp(parts: AppParts): Promise<App> {
   const readiness = shareReadiness({ check: parts.checks, draining: leaving.signal })
   const interceptors = [showErrors(onRefused), refuseUnfitText, ...(parts.interceptors ?? [])]
   const admitted = (admit: Admit) => undrained(draining.signal, traced(tracing, admit))
-  const limits = bodyLimits({ ...LIMITS, ...parts.limits }, draining.signal)
+  const { takeTurn = createFairTurns() } = parts
+  const limits = bodyLimits({ ...LIMITS, ...parts.limits }, { takeTurn, draining: draining.signal })
   const contract = { services, interceptors, limits, onRefused, admit: admitted(createKeyAdmission(gate, false)) }
 
   const fastify = createFastify({ trustProxy, records, visit })
@@ -172,7 +179,7 @@ export async function createApp(parts: AppParts): Promise<App> {
       countAddress: createAddressAdmission(gate),
       draining: draining.signal,
     })
-  await fastify.register(openServices, { services, interceptors, openCalls, readiness, draining: draining.signal })
+  await fastify.register(openServices, { services, interceptors, openCalls, readiness, ...limits })
   const paths = collect()
   await fastify.register(otherMethods, { paths, visit })
   fastify.setNotFoundHandler(createNotFoundHandler(paths, visit))
@@ -190,6 +197,7 @@ export async function createApp(parts: AppParts): Promise<App> {
     leaving: leaving.signal,
     draining: draining.signal,
     bodyBudget: limits.budget,
+    smallBodyBudget: limits.smallBudget,
     paths,
   }
 }
@@ -216,7 +224,7 @@ interface DashboardServices extends DashboardParts, Pick<ProtocolParts, 'interce
 async function dashboardServices(fastify: FastifyInstance, parts: DashboardServices): Promise<void> {
   const { services, openServices, gate, authenticate, frames, interceptors, limits, admit } = parts
   const { checkHost, countAddress, draining } = parts
-  const shortLimits = shortBodies(draining)
+  const shortLimits = shortBodies(limits)
   refuseOtherHosts(fastify, checkHost)
   await fastify.register(rpcRoutes, { services, interceptors, limits: { ...limits, timeoutMs: ADMIN_BODY_MS }, admit })
   await fastify.register(rpcRoutes, { services: openServices, interceptors, limits: shortLimits, admit })
@@ -225,9 +233,10 @@ async function dashboardServices(fastify: FastifyInstance, parts: DashboardServi
 }
 
 function bodyLimits(
-  { bodyBytes, bodyTimeoutMs, bodyPace, budgetBytes, budgetWaitMs }: Limits,
-  draining: AbortSignal,
+  { bodyBytes, bodyTimeoutMs, bodyPace, budgetBytes, smallBudgetBytes, budgetWaitMs: waitMs }: Limits,
+  parts: Pick<BodyLimits, 'takeTurn' | 'draining'>,
 ): BodyLimits {
-  const budget = createByteBudget({ totalBytes: budgetBytes, waitMs: budgetWaitMs })
-  return { maxBytes: bodyBytes, timeoutMs: bodyTimeoutMs, pace: bodyPace, budget, draining }
+  const budget = createByteBudget({ totalBytes: budgetBytes, waitMs })
+  const smallBudget = createByteBudget({ totalBytes: smallBudgetBytes, waitMs })
+  return { maxBytes: bodyBytes, timeoutMs: bodyTimeoutMs, pace: bodyPace, budget, smallBudget, ...parts }
 }

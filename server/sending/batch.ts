@@ -13,6 +13,8 @@ import {
 } from '../../gen/verdict/v1/emails_pb.ts'
 import { ErrorReason, ErrorReasonSchema } from '../../gen/verdict/v1/errors_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { FairSlots } from '../../net/fair-slots.ts'
+import type { TakeTurn } from '../../net/fair-turns.ts'
 import { CALL_TIMES } from '../config/limits.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { contentsOfError, type FieldFault, fail, failFields, hideUnexpected, OutcomeUnknown } from '../errors.ts'
@@ -27,6 +29,9 @@ import type { Send } from './send.ts'
  * (15 s before the dot). More would only wait for the few connections that one site gets, and fail for lack of one.
  */
 const CONCURRENT_MESSAGES = 25
+
+/** The most messages of all batches that are sent at the same time; those of one account leave as many free. */
+const ALL_MESSAGES = 2_048
 
 export interface BatchOptions {
   accountId: string
@@ -70,9 +75,11 @@ const TEMPORARY_ERRORS: readonly (ErrorReason | undefined)[] = [
 export interface BatchParts {
   send: Send
   idempotency: Idempotency
+  takeTurn: TakeTurn
   /** Aborts when the server shuts down: no further message starts. */
   stopping: AbortSignal
   startMs?: number
+  allMessages?: number
 }
 
 /**
@@ -81,14 +88,20 @@ export interface BatchParts {
  * that it is safe to retry.
  */
 export function createBatch(parts: BatchParts): SendBatch {
-  const { startMs = CALL_TIMES.batchStartMs } = parts
+  const { startMs = CALL_TIMES.batchStartMs, allMessages = ALL_MESSAGES } = parts
+  const places = new FairSlots({ slots: allMessages, perAccount: (free) => free })
   return async (emails, options) => {
     const within = { ...options, startMs, untilMs: performance.now() + startMs }
     const outcomes: (MessageResult | OutcomeUnknown)[] = []
     const queue = emails.entries()
     async function sendFromQueue(): Promise<void> {
-      for (const [index, email] of queue)
+      for (const [index, email] of queue) {
+        // Without a place in time, the message is not started.
+        const leave = await places.acquire(within)
+        await parts.takeTurn(options.accountId)
         outcomes[index] = await sendOne(parts, email, index, within).catch((error) => failureOf(index, error))
+        leave?.()
+      }
     }
     await Promise.all(Array.from({ length: CONCURRENT_MESSAGES }, sendFromQueue))
 

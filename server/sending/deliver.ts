@@ -15,6 +15,9 @@ export interface DeliveryResult {
   isWithoutLeave?: boolean
 }
 
+/** Created once: an error for each send would cost a hundredth of it. */
+const OVER = new Error('the delivery is over')
+
 type DeliveryParts = Omit<Delivery, 'ownMs' | 'lookUpMs' | 'recipients' | 'senderFor' | 'beforeDot' | 'onPhase'> & {
   /** The envelope sender for the recipients of a domain; `position` is that of the first of them. */
   returnPath(position: number): string
@@ -60,7 +63,7 @@ export async function deliver(
       trace && ((phase, host, fromMs, toMs) => trace.add(`smtp ${phase}`, fromMs, toMs, { 'server.address': host })),
   })
   // A marker that still waits would say that a dot was sent.
-  const attempts = await delivering.finally(() => over.abort(new Error('the delivery is over')))
+  const attempts = await delivering.finally(() => over.abort(OVER))
   const attemptAt = (at: number) => attempts[undecided.findIndex(({ position }) => position === at)]!
   const outcomes = recipients.map(
     (recipient, i) => recipient.outcome ?? outcomeOfAttempt(recipient, attemptAt(i), recipient.dnsMs),

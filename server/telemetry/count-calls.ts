@@ -20,8 +20,12 @@ export function createCallCounter(metrics: Metrics): (call: Call) => void {
 export function watchCalls(metrics: Metrics, app: App, connections: () => number): void {
   metrics.callsInFlight.read(() => [[{}, app.inFlight.size]])
   metrics.httpConnections.read(() => [[{}, connections()]])
-  metrics.bodyBytes.read(() => [
-    [{ state: 'used' }, app.bodyBudget.inUse()],
-    [{ state: 'limit' }, app.bodyBudget.totalBytes],
-  ])
+  metrics.bodyBytes.read(() => {
+    const usedShare = ({ inUse, totalBytes }: App['bodyBudget']) => inUse() / totalBytes
+    const [fuller] = [app.bodyBudget, app.smallBodyBudget].toSorted((a, b) => usedShare(b) - usedShare(a))
+    return [
+      [{ state: 'used' }, fuller!.inUse()],
+      [{ state: 'limit' }, fuller!.totalBytes],
+    ]
+  })
 }

@@ -135,7 +135,7 @@ const CALL = { remoteAddress: '', signal: new AbortController().signal, values: 
 const unpacked = async (input: Buffer) => {
   const call = { ...CALL } as unknown as Call
   const budget = createByteBudget({ totalBytes: 2 ** 30, waitMs: 0 })
-  const limits = { maxBytes: 15 * 2 ** 20, timeoutMs: 1_000, budget, draining: CALL.signal }
+  const limits = { maxBytes: 15 * 2 ** 20, budget }
   return protobuf(await unpack(call, input, limits))
 }
 

@@ -3,9 +3,10 @@ import { expect, test } from 'vitest'
 import { BatchItemSchema, SendResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { ErrorReason } from '../../gen/verdict/v1/errors_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { createFairTurns } from '../../net/fair-turns.ts'
 import { leaseOf } from '../../server/config/limits.ts'
 import { fail, OutcomeUnknown } from '../../server/errors.ts'
-import { type BatchOptions, createBatch } from '../../server/sending/batch.ts'
+import { type BatchOptions, type BatchParts, createBatch } from '../../server/sending/batch.ts'
 import { createBatchIdempotency } from '../../server/sending/batch-idempotency.ts'
 import { createIdempotency } from '../../server/sending/idempotency.ts'
 import type { Message } from '../../server/sending/message.ts'
@@ -26,7 +27,7 @@ const delivered = () => create(SendResponseSchema, { status: DeliveryStatus.DELI
 
 function batchOf(
   send: (message: Message, index: number) => Promise<void>,
-  { stopping = new AbortController().signal, startMs }: { stopping?: AbortSignal; startMs?: number } = {},
+  { stopping = new AbortController().signal, ...parts }: Partial<BatchParts> = {},
 ) {
   let started = 0
   let running = 0
@@ -39,8 +40,9 @@ function batchOf(
       return delivered()
     },
     idempotency: createIdempotency(database.db, leaseOf(30_000)),
+    takeTurn: createFairTurns(),
     stopping,
-    startMs,
+    ...parts,
   })
   const run = (count: number, options: Partial<BatchOptions> = {}) =>
     sendBatch(items(count), {
@@ -59,6 +61,15 @@ test('25 messages of a batch are sent at a time, and no more', async () => {
   const { run, most } = batchOf(() => takes(5))
   const { response, isFinal } = await run(100)
   expect([most(), response.summary!.delivered, isFinal]).toEqual([25, 100, true])
+})
+
+test('batches of one account send as many messages at a time as they leave places for others', async () => {
+  const { run, most } = batchOf(() => takes(5), { allMessages: 60 })
+  const crowd = Array.from({ length: 4 }, () => run(50))
+  const other = run(10, { accountId: 'other' })
+  expect((await other).response.summary!.delivered).toBe(10)
+  expect(most()).toBeLessThanOrEqual(40)
+  for (const { response } of await Promise.all(crowd)) expect(response.summary!.delivered).toBe(50)
 })
 
 test('a message that is not started within the time of its batch is transient_failure, and a repeat may send it', async () => {

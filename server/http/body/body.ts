@@ -1,9 +1,10 @@
+import type { TakeTurn } from '../../../net/fair-turns.ts'
 import { networkOf } from '../../../net/network.ts'
 import { callerKey, rightKey } from '../../caller.ts'
 import { fail } from '../../errors.ts'
 import type { Call, RawRequest } from '../call.ts'
 import { arriving, late, type Pace } from './arriving.ts'
-import { type ByteBudget, createByteBudget } from './byte-budget.ts'
+import { type ByteBudget, createByteBudget, type GiveBack } from './byte-budget.ts'
 
 export interface BodyLimits {
   /** Largest body. */
@@ -13,17 +14,30 @@ export interface BodyLimits {
   /** The least pace of a body that holds a share of the budget. */
   pace?: Pace
   budget: ByteBudget
+  /** The budget of small bodies: they never wait for large ones. */
+  smallBudget: ByteBudget
+  takeTurn: TakeTurn
   /** When it is aborted, streams of requests count as ended. */
   draining: AbortSignal
 }
 
-/** The limits of bodies from unknown callers. A body of at most `FREE_BYTES` needs no share of the budget. */
-export function shortBodies(draining: AbortSignal, maxBytes = 16 * 1024): BodyLimits {
-  return { maxBytes, timeoutMs: 10_000, budget: createByteBudget({ totalBytes: 0, waitMs: 0 }), draining }
+/** The limits of bodies from unknown callers, none of which is large. They take no memory from others. */
+export function shortBodies(
+  { takeTurn, draining }: Pick<BodyLimits, 'takeTurn' | 'draining'>,
+  maxBytes = 16 * 1024,
+): BodyLimits {
+  const budget = createByteBudget({ totalBytes: 0, waitMs: 0 })
+  const smallBudget = createByteBudget({ totalBytes: SHORT_TOTAL_BYTES, waitMs: 10_000 })
+  return { maxBytes, timeoutMs: 10_000, budget, smallBudget, takeTurn, draining }
 }
 
-/** Bodies up to this size need no share of the budget. */
-export const FREE_BYTES = 64 * 1024
+const SHORT_TOTAL_BYTES = 32 * 2 ** 20
+
+/** Bodies up to this size are small. */
+export const SMALL_BYTES = 64 * 1024
+
+/** Every call takes about this much beside its body: its request, its message and its conversation. */
+export const LEAST_BYTES = 16 * 1024
 
 /**
  * A body costs more than its bytes: it exists as bytes, text, parsed text, decoded content and the message built from
@@ -32,6 +46,7 @@ export const FREE_BYTES = 64 * 1024
 export const SHARE_FACTOR = 3
 
 const EMPTY = Buffer.alloc(0)
+const atLeast = (bytes: number) => Math.max(bytes, LEAST_BYTES)
 
 /**
  * Reads a whole body; `sizeFrom` as in `bodyChunks`. Throws `payload_too_large`, `transient_failure` when memory is
@@ -39,7 +54,12 @@ const EMPTY = Buffer.alloc(0)
  * right to the call meanwhile.
  */
 export async function readBody(call: Call, limits: BodyLimits, sizeFrom?: SizeFrom): Promise<Buffer> {
+  const length = contentLength(call)
+  const isSmall = length === undefined || length <= SMALL_BYTES
+  const giveBack = isSmall ? await takeShare(call, atLeast(length ?? SMALL_BYTES), limits.smallBudget) : undefined
   const body = await readWhole(call, limits, sizeFrom)
+  if (length === undefined) giveBack?.(atLeast(Math.min(body.length, SMALL_BYTES)) * SHARE_FACTOR)
+  await limits.takeTurn(holderOf(call))
   const right = call.values.get(rightKey)
   if (right && performance.now() - call.startedAt > right.trustedMs) await right.check()
   return body
@@ -47,7 +67,7 @@ export async function readBody(call: Call, limits: BodyLimits, sizeFrom?: SizeFr
 
 async function readWhole(call: Call, limits: BodyLimits, sizeFrom?: SizeFrom): Promise<Buffer> {
   const length = contentLength(call)
-  if (length !== undefined && length <= FREE_BYTES) return readSmall(call, length, limits.timeoutMs)
+  if (length !== undefined && length <= SMALL_BYTES) return readSmall(call, length, limits.timeoutMs)
   if (length === undefined && sizeFrom) {
     const body = await readSized(call, sizeFrom, limits.timeoutMs)
     if (body) return body
@@ -102,7 +122,7 @@ function readSized(call: Call, sizeFrom: SizeFrom, timeoutMs: number): Promise<B
       size ??= sizeFrom(chunk)
       chunks.push(chunk)
       total += chunk.length
-      if (size !== undefined && size <= FREE_BYTES && total <= size) return
+      if (size !== undefined && size <= SMALL_BYTES && total <= size) return
       settle(undefined)
       raw.pause()
       raw.unshift(joined(chunks))
@@ -170,24 +190,31 @@ export async function* bodyChunks(
 ): AsyncGenerator<Buffer> {
   const length = contentLength(call)
   refuseLarge(length, limits)
-  if (length !== undefined && length > FREE_BYTES) await takeShare(call, length, limits)
+  let isCharged = false
+  const charge = async (bytes: number) => {
+    await takeShare(call, bytes, limits.budget)
+    isCharged = true
+  }
+  if (length !== undefined && length > SMALL_BYTES) await charge(length)
   allowBody(call)
 
   let total = 0
   let size = length
   let start: Buffer = EMPTY
-  const isCharged = () => call.release !== undefined
-  for await (const chunk of arriving(call, endless ? { until: limits.draining } : { ...limits, isPaced: isCharged })) {
+  for await (const chunk of arriving(
+    call,
+    endless ? { until: limits.draining } : { ...limits, isPaced: () => isCharged },
+  )) {
     if (size === undefined && sizeFrom) {
       start = start.length === 0 ? chunk : Buffer.concat([start, chunk])
       size = sizeFrom(start)
       refuseLarge(size, limits)
-      if (size !== undefined && size > FREE_BYTES) await takeShare(call, size, limits)
+      if (size !== undefined && size > SMALL_BYTES) await charge(size)
     }
     total += chunk.length
     refuseLarge(total, limits)
     if (total > (size ?? total)) throw fail('invalid_payload', 'The request has more than one message.')
-    if (total > FREE_BYTES && !call.release) await takeShare(call, limits.maxBytes, limits)
+    if (total > SMALL_BYTES && !isCharged) await charge(limits.maxBytes)
     yield chunk
   }
 }
@@ -215,18 +242,23 @@ export const readableSize = (bytes: number) => (bytes < 2 ** 20 ? `${bytes / 2 *
 /** Who is limited in what all callers share: the account, or the network of a caller without one. */
 export const holderOf = (call: Call): string => call.values.get(callerKey)?.accountId || networkOf(call.remoteAddress)
 
-/** Takes a share of the budget, beside the one that the call may have. */
-export async function takeShare(call: Call, bytes: number, { budget }: BodyLimits): Promise<void> {
-  const release = await budget.take(bytes * SHARE_FACTOR, holderOf(call), call.signal)
-  // The caller may have left while the share was given.
-  if (call.closed) {
-    release()
-    throw call.closed
+/** Takes a share of a budget, beside those that the call has. Returns the function that gives it back. */
+export async function takeShare(call: Call, bytes: number, budget: ByteBudget): Promise<GiveBack> {
+  const holder = holderOf(call)
+  const giveBack = budget.tryTake(bytes * SHARE_FACTOR, holder) ?? (await waitForShare(call, bytes, budget))
+  const releaseOthers = call.release
+  function release(): void {
+    releaseOthers?.()
+    giveBack()
   }
-  const releaseFirst = call.release
-  function releaseBoth(): void {
-    releaseFirst?.()
-    release()
-  }
-  call.release = releaseBoth
+  call.release = release
+  return giveBack
+}
+
+async function waitForShare(call: Call, bytes: number, budget: ByteBudget): Promise<GiveBack> {
+  const giveBack = await budget.take(bytes * SHARE_FACTOR, holderOf(call), call.signal)
+  if (!call.closed) return giveBack
+  // The caller left while the share was given.
+  giveBack()
+  throw call.closed
 }

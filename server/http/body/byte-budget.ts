@@ -1,12 +1,17 @@
 import { createKeyedAmounts } from '../../../net/keyed-amounts.ts'
 import { fail } from '../../errors.ts'
 
+/** Gives a share back, all but `keptBytes` of it. May be called again. */
+export type GiveBack = (keptBytes?: number) => void
+
 export interface ByteBudget {
   /**
-   * Takes `bytes` of the budget for a holder, at most all of it, and waits in line for them. Returns the function that
-   * returns them. Throws `transient_failure` after the wait, and the signal's reason when the caller leaves.
+   * Takes `bytes` of the budget for a holder, at most all of it, and waits in line for them. Throws `transient_failure`
+   * after the wait, and the signal's reason when the caller leaves.
    */
-  take(bytes: number, holder: string, signal: AbortSignal): Promise<() => void>
+  take(bytes: number, holder: string, signal: AbortSignal): Promise<GiveBack>
+  /** The same without a wait: undefined where `take` would wait. */
+  tryTake(bytes: number, holder: string): GiveBack | undefined
   /** Bytes that are taken. */
   inUse(): number
   totalBytes: number
@@ -15,6 +20,7 @@ export interface ByteBudget {
 interface Waiter {
   bytes: number
   holder: string
+  number: number
   go(): void
 }
 
@@ -27,24 +33,36 @@ export const PART = 2
  * always finds some. Its further shares wait and let others pass. Its first share needs only room.
  */
 export function createByteBudget({ totalBytes, waitMs }: { totalBytes: number; waitMs: number }): ByteBudget {
-  const line: Waiter[] = []
+  /** Those who wait, by holder. No line is empty. */
+  const lines = new Map<string, Set<Waiter>>()
   const heldBytes = createKeyedAmounts()
   let free = totalBytes
+  let nextNumber = 0
 
   function serve(): void {
-    for (let i = 0, waiter = line[i]; waiter; waiter = line[i]) {
-      if (!isFair(waiter)) i++
-      else if (waiter.bytes > free) return
-      else {
-        line.splice(i, 1)
-        waiter.go()
-      }
+    for (let next = firstInLine(); next && next.bytes <= free; next = firstInLine()) {
+      leaveLine(next)
+      next.go()
     }
   }
 
-  function isFair({ bytes, holder }: Waiter): boolean {
+  /** Each holder's own come in order, so only the first of each is looked at. */
+  function firstInLine(): Waiter | undefined {
+    let first: Waiter | undefined
+    for (const [waiter] of lines.values())
+      if (isFair(waiter!) && waiter!.number < (first?.number ?? Infinity)) first = waiter
+    return first
+  }
+
+  function isFair({ bytes, holder }: Pick<Waiter, 'bytes' | 'holder'>): boolean {
     const own = heldBytes.of(holder)
     return own === 0 || own + bytes <= PART * (free - bytes)
+  }
+
+  function leaveLine(waiter: Waiter): void {
+    const line = lines.get(waiter.holder)
+    line?.delete(waiter)
+    if (line?.size === 0) lines.delete(waiter.holder)
   }
 
   function hold(holder: string, bytes: number): void {
@@ -52,18 +70,24 @@ export function createByteBudget({ totalBytes, waitMs }: { totalBytes: number; w
     heldBytes.add(holder, bytes)
   }
 
-  function share(holder: string, bytes: number): () => void {
+  function share(holder: string, bytes: number): GiveBack {
     hold(holder, bytes)
-    let isHeld = true
-    return () => {
-      if (!isHeld) return
-      isHeld = false
-      hold(holder, -bytes)
+    let heldBytes = bytes
+    return (keptBytes = 0) => {
+      if (keptBytes >= heldBytes) return
+      hold(holder, keptBytes - heldBytes)
+      heldBytes = keptBytes
       serve()
     }
   }
 
-  function take(wanted: number, holder: string, signal: AbortSignal): Promise<() => void> {
+  function tryTake(wanted: number, holder: string): GiveBack | undefined {
+    const bytes = Math.min(wanted, totalBytes)
+    const mayPass = !lines.has(holder) && bytes <= free && isFair({ bytes, holder })
+    return mayPass && !firstInLine() ? share(holder, bytes) : undefined
+  }
+
+  function take(wanted: number, holder: string, signal: AbortSignal): Promise<GiveBack> {
     const bytes = Math.min(wanted, totalBytes)
     return new Promise((resolve, reject) => {
       const settle = () => {
@@ -72,7 +96,7 @@ export function createByteBudget({ totalBytes, waitMs }: { totalBytes: number; w
       }
       const giveUp = (reason: unknown) => {
         settle()
-        line.splice(line.indexOf(waiter), 1)
+        leaveLine(waiter)
         serve()
         reject(reason)
       }
@@ -80,6 +104,7 @@ export function createByteBudget({ totalBytes, waitMs }: { totalBytes: number; w
       const waiter: Waiter = {
         bytes,
         holder,
+        number: nextNumber++,
         go() {
           settle()
           resolve(share(holder, bytes))
@@ -88,16 +113,16 @@ export function createByteBudget({ totalBytes, waitMs }: { totalBytes: number; w
       if (signal.aborted) return reject(signal.reason)
       const timer = setTimeout(() => giveUp(overloaded()), waitMs)
       signal.addEventListener('abort', leave)
-      line.push(waiter)
+      lines.set(holder, (lines.get(holder) ?? new Set()).add(waiter))
       serve()
     })
   }
 
-  return { take, inUse: () => totalBytes - free, totalBytes }
+  return { take, tryTake, inUse: () => totalBytes - free, totalBytes }
 }
 
 const overloaded = () =>
   fail(
     'transient_failure',
-    'The service is overloaded: too many large requests are in flight. Nothing was sent; it is safe to retry.',
+    'The service is overloaded: too many requests are in flight. Nothing was sent; it is safe to retry.',
   )

@@ -2,7 +2,9 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip, gunzipSync } from 'node:zlib'
 import { fail, reasonOf } from '../../errors.ts'
 import type { Call } from '../call.ts'
-import { type BodyLimits, FREE_BYTES, readableSize, takeShare } from './body.ts'
+import { type BodyLimits, readableSize, SMALL_BYTES, takeShare } from './body.ts'
+
+type UnpackLimits = Pick<BodyLimits, 'maxBytes' | 'budget'>
 
 /** Bytes up to this size are unpacked at once: the worst of them block the process for 3 ms. */
 const SHORT_BYTES = 16 * 1024
@@ -22,7 +24,7 @@ const MAX_GROWTH = 2
  * A large content is first unpacked without being kept. So its exact share of the budget is taken before its memory is,
  * and a bomb takes none.
  */
-export async function unpack(call: Call, packed: Buffer, limits: BodyLimits): Promise<Buffer> {
+export async function unpack(call: Call, packed: Buffer, limits: UnpackLimits): Promise<Buffer> {
   const short = packed.length <= SHORT_BYTES ? unpackShort(packed, limits) : undefined
   if (short) return short
   let size = 0
@@ -30,7 +32,7 @@ export async function unpack(call: Call, packed: Buffer, limits: BodyLimits): Pr
     size += piece.length
   })
   const moreBytes = size - packed.length
-  if (size > FREE_BYTES && moreBytes > 0) await takeShare(call, moreBytes, limits)
+  if (size > SMALL_BYTES && moreBytes > 0) await takeShare(call, moreBytes, limits.budget)
   const content = Buffer.allocUnsafeSlow(size)
   let filled = 0
   await unpackPieces(packed, limits, (piece) => {
@@ -40,9 +42,9 @@ export async function unpack(call: Call, packed: Buffer, limits: BodyLimits): Pr
 }
 
 /** Returns undefined when the content is not small. */
-function unpackShort(packed: Buffer, { maxBytes }: BodyLimits): Buffer | undefined {
+function unpackShort(packed: Buffer, { maxBytes }: UnpackLimits): Buffer | undefined {
   if (packed.length === 0) return packed
-  const maxOutputLength = Math.min(FREE_BYTES, maxBytes)
+  const maxOutputLength = Math.min(SMALL_BYTES, maxBytes)
   try {
     // The types lack `info`, which adds the engine to the result.
     const { buffer, engine } = gunzipSync(packed, { maxOutputLength, info: true }) as unknown as Unpacked
@@ -60,7 +62,7 @@ interface Unpacked {
 }
 
 /** Calls `take` with each piece of the content. */
-async function unpackPieces(packed: Buffer, { maxBytes }: BodyLimits, take: (piece: Buffer) => void): Promise<void> {
+async function unpackPieces(packed: Buffer, { maxBytes }: UnpackLimits, take: (piece: Buffer) => void): Promise<void> {
   const gunzip = createGunzip({ chunkSize: PIECE_BYTES })
   const most = Math.min(maxBytes, Math.max(ANY_RATIO_BYTES, packed.length * MAX_RATIO))
   let total = 0

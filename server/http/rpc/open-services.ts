@@ -1,5 +1,6 @@
 import type { Interceptor, ServiceImplSpec } from '@connectrpc/connect'
 import type { FastifyInstance } from 'fastify'
+import type { TakeTurn } from '../../../net/fair-turns.ts'
 import type { Admit } from '../admission.ts'
 import { shortBodies } from '../body/body.ts'
 import { callOf } from '../call.ts'
@@ -23,6 +24,7 @@ export interface OpenServicesParts {
   openCalls: OpenCallBounds
   readiness: SharedReadiness
   draining: AbortSignal
+  takeTurn: TakeTurn
 }
 
 /**
@@ -34,7 +36,7 @@ const OPEN_BODY_BYTES = 64 * 1024
 
 /** The routes of health and reflection, which need no key. They take neither memory nor time from calls with a key. */
 export async function openServices(fastify: FastifyInstance, parts: OpenServicesParts): Promise<void> {
-  const { services, interceptors, openCalls, readiness, draining } = parts
+  const { services, interceptors, openCalls, readiness } = parts
   const contract = services.map(({ service }) => service)
   const health = createHealthService(
     readiness,
@@ -43,7 +45,7 @@ export async function openServices(fastify: FastifyInstance, parts: OpenServices
   const reflection = createReflectionServices([...contract, health.service], (values) =>
     openCalls.count(callOf(values).remoteAddress),
   )
-  const limits = shortBodies(draining, OPEN_BODY_BYTES)
+  const limits = shortBodies(parts, OPEN_BODY_BYTES)
   const admit: Admit = async (call) => {
     const { method, remoteAddress, signal } = call
     openCalls.count(remoteAddress)

@@ -35,7 +35,7 @@ export const CALLS = {
   bodyBytes: {
     kind: 'gauge',
     name: 'verdict_body_budget_bytes',
-    help: 'Memory for request bodies in flight: in use, and the limit.',
+    help: 'Memory for large or for small request bodies in flight, whichever is fuller: in use, and the limit.',
     labels: { state: ['used', 'limit'] },
     process: 'api',
   },

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
 import { reasonOf } from '../../../server/errors.ts'
-import { SHARE_FACTOR } from '../../../server/http/body/body.ts'
+import { LEAST_BYTES, SHARE_FACTOR } from '../../../server/http/body/body.ts'
 import { createByteBudget } from '../../../server/http/body/byte-budget.ts'
 import { letArrive, pauseFor, quietFor, takes } from '../../harness/waits.ts'
 import { type Gateway, KEY, type Parts, startGateway, startSlow } from '../gateway.ts'
@@ -74,15 +74,19 @@ test('no more is given than the budget holds, and all of it is returned, in any 
     bytes: fc.integer({ min: 1, max: 150 }),
     holdMs: fc.nat(3),
     leaveMs: fc.option(fc.nat(3)),
+    keptBytes: fc.nat(150),
+    waits: fc.boolean(),
   })
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
-      const { take, inUse } = createByteBudget({ totalBytes: 100, waitMs: 5 })
-      const run = async ({ holder, bytes, holdMs, leaveMs }: (typeof steps)[number]) => {
+      const { take, tryTake, inUse } = createByteBudget({ totalBytes: 100, waitMs: 5 })
+      const run = async ({ holder, bytes, holdMs, leaveMs, keptBytes, waits }: (typeof steps)[number]) => {
         const leaver = new AbortController()
         if (leaveMs !== null) setTimeout(() => leaver.abort(), leaveMs)
-        const release = await take(bytes, holder, leaver.signal).catch(() => undefined)
+        const release = waits ? await take(bytes, holder, leaver.signal).catch(() => undefined) : tryTake(bytes, holder)
         expect(inUse()).toBeLessThanOrEqual(100)
+        await takes(holdMs)
+        release?.(keptBytes)
         await takes(holdMs)
         release?.()
       }
@@ -225,6 +229,52 @@ test('the first share of a holder needs only room, and is not overtaken while it
   await Promise.all([large, small])
   expect(inUse()).toBe(100)
 })
+
+test('a share is taken without a wait where one would not have waited, and overtakes no other', async () => {
+  const { take, tryTake } = createByteBudget({ totalBytes: 100, waitMs: 1_000 })
+  const release = tryTake(60, 'a')!
+  expect(tryTake(30, 'a')).toBeUndefined()
+  const large = take(90, 'b', stays())
+  expect(tryTake(10, 'c')).toBeUndefined()
+  release()
+  await large
+  expect(tryTake(10, 'c')).toBeDefined()
+})
+
+const SMALL: Record<string, (gateway: Gateway, key: string) => Promise<unknown>> = {
+  REST: ({ url }, authorization) => {
+    const headers = { authorization, 'content-type': 'application/json' }
+    return fetch(`${url}/api/v1/emails/send`, { method: 'POST', headers, body: JSON.stringify(MAIL) })
+  },
+  Connect: ({ url }, key) => small(createConnectTransport({ baseUrl: url, httpVersion: '1.1' }), key),
+  gRPC: ({ url }, key) => small(createGrpcTransport({ baseUrl: url }), key),
+}
+const small = (transport: ReturnType<typeof createGrpcTransport>, authorization: string) =>
+  createClient(EmailService, transport).send({ ...MAIL, to: [MAIL.to] }, { headers: { authorization } })
+
+test.for(Object.entries(SMALL))(
+  '%s: small sends in flight of one account take two thirds of their memory, and another account still sends',
+  async ([, post]) => {
+    const places = 30
+    await using gateway = await startSlow({
+      limits: { smallBudgetBytes: places * LEAST_BYTES * SHARE_FACTOR, budgetWaitMs: 5_000 },
+      gate: async ({ authorization, tellRate }) => {
+        tellRate(RATE)
+        return { accountId: authorization!, keyId: 'key_1', test: true }
+      },
+    })
+    const many = Array.from({ length: places }, () => post(gateway, 'many'))
+    await expect.poll(() => gateway.sent.length).toBeGreaterThan(0)
+    await quietFor(100)
+    const sent = gateway.sent.length
+    expect(sent).toBeLessThanOrEqual(20)
+    const other = post(gateway, 'other')
+    await expect.poll(() => gateway.sent.length).toBe(sent + 1)
+    gateway.letGo()
+    await Promise.all([...many, other])
+    expect([gateway.sent.length, gateway.app.smallBodyBudget.inUse()]).toEqual([places + 1, 0])
+  },
+)
 
 const BIG_HEAD = (key: string) =>
   `POST /api/v1/emails/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${14 * 2 ** 20}\r\n\r\n`

@@ -5,6 +5,7 @@ import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
 import { ConnectError, createServiceImplSpec, type Interceptor } from '@connectrpc/connect'
 import { codeToString } from '@connectrpc/connect/protocol-connect'
 import { pino } from 'pino'
+import { createFairTurns } from '../../../net/fair-turns.ts'
 import type { App } from '../../../server/http/app.ts'
 import { createByteBudget } from '../../../server/http/body/byte-budget.ts'
 import { type Call, callKey } from '../../../server/http/call.ts'
@@ -38,7 +39,14 @@ async function createConformanceApp({ messageReceiveLimit }: CompatRequest): Pro
   await fastify.register(rpcRoutes, {
     services: [createServiceImplSpec(service, conformanceService(registry) as never)],
     interceptors: [noteCode],
-    limits: { maxBytes: MAX_BYTES, timeoutMs: 10_000, budget, draining },
+    limits: {
+      maxBytes: MAX_BYTES,
+      timeoutMs: 10_000,
+      budget,
+      smallBudget: budget,
+      takeTurn: createFairTurns(),
+      draining,
+    },
     messageBytes: messageReceiveLimit || undefined,
     admit: async () => {},
   })
@@ -49,7 +57,17 @@ async function createConformanceApp({ messageReceiveLimit }: CompatRequest): Pro
   const nothing = () => {}
   const isReady = async () => true
   const signals = { leaving: draining, draining }
-  return { handle, inFlight, ...signals, isReady, leave: nothing, drain: nothing, bodyBudget: budget, paths }
+  return {
+    handle,
+    inFlight,
+    ...signals,
+    isReady,
+    leave: nothing,
+    drain: nothing,
+    bodyBudget: budget,
+    smallBodyBudget: budget,
+    paths,
+  }
 }
 
 /** Notes the code of an error, as the product's outermost interceptor does. The error then reaches the caller. */
