@@ -1,4 +1,6 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { existsSync, utimesSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { operator } from '../../cli/operator.ts'
@@ -164,4 +166,15 @@ test('a row of any length is written', async () => {
     )
     expect(written.map(({ length }) => length)).toEqual(lengths)
   }
+})
+
+test('the folder that a killed process has left goes after a day, and that of one that runs stays', async () => {
+  const [left, inUse] = [
+    await mkdtemp(join(tmpdir(), 'verdict-archive-')),
+    await mkdtemp(join(tmpdir(), 'verdict-archive-')),
+  ]
+  await writeFile(join(left, 'rows.csv'), 'a day of history')
+  const overADayAgo = Date.now() / 1_000 - 90_000
+  utimesSync(left, overADayAgo, overADayAgo)
+  await withArchive(place(), async () => expect([existsSync(left), existsSync(inUse)]).toEqual([false, true]))
 })
