@@ -1,5 +1,5 @@
 import { existsSync, utimesSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
@@ -177,4 +177,5 @@ test('the folder that a killed process has left goes after a day, and that of on
   const overADayAgo = Date.now() / 1_000 - 90_000
   utimesSync(left, overADayAgo, overADayAgo)
   await withArchive(place(), async () => expect([existsSync(left), existsSync(inUse)]).toEqual([false, true]))
+  await rm(inUse, { recursive: true })
 })
