@@ -1,26 +1,92 @@
-import { FairSlots } from './fair-slots.ts'
+import { FairSlots, type Release } from './fair-slots.ts'
 
-/** Resolves when a piece of work may begin; returns undefined when it may begin at once. */
-export type TakeTurn = (accountId: string) => Promise<void> | undefined
+/** The most pieces of work that begin in a round of the event loop. */
+const TURNS = 32
+/** After a round that was longer, the next one begins half as many. */
+const LONG_ROUND_MS = 10
+/** The most pieces of work at hand: half as many queries of an account may be in front of one of another account. */
+const PIECES = 256
+/** A piece of work that takes longer waits for others: it does not count from then on. */
+const LONGEST_MS = 1_000
 
-/** Work on a call takes 1 to 5 ms in all, so others wait for a round of the event loop for less than 100 ms. */
-const TURNS_OF_ROUND = 16
+interface Piece {
+  beganAtMs: number
+  end: Release
+}
 
 /**
- * Lets at most 16 pieces of work begin in each round of the event loop, accounts in turn. A loop with little to do has
- * thousands of rounds a second, and nothing waits. While one account brings more than the processor can do, its calls
- * wait for each other, and each step of another one's call waits for one short round.
+ * Shares the time of this process, and what its work shares behind it, such as connections of the database, between
+ * accounts. An account takes at most as much as it leaves free, and its other work waits in its own line.
  */
-export function createFairTurns(): TakeTurn {
-  const turns = new FairSlots({ slots: TURNS_OF_ROUND, perAccount: (free) => free })
-  const wait = async (accountId: string) => {
-    const endTurn = await turns.acquire({ accountId })
-    setImmediate(endTurn!)
-  }
-  return (accountId) => {
-    const endTurn = turns.tryAcquire(accountId)
-    if (!endTurn) return wait(accountId)
-    setImmediate(endTurn)
+export class FairTurns {
+  readonly #turns = new FairSlots({ slots: TURNS, perAccount: (free) => free })
+  #round: Release[] = []
+  #roundBeganAtMs = 0
+  readonly #pieces = new FairSlots({ slots: PIECES, perAccount: (free) => free })
+  /** In the order in which they began. */
+  readonly #atHand = new Set<Piece>()
+  #timer: NodeJS.Timeout | undefined
+
+  /**
+   * Waits for a turn to compute, if there is none at once. Few pieces of work begin in each round of the event loop. A
+   * loop with little to do has thousands of rounds a second, and nothing waits. While one account brings more than the
+   * processor can do, each step of another one's call waits for a short round.
+   */
+  take(accountId: string): Promise<void> | undefined {
+    const endTurn = this.#turns.tryAcquire(accountId)
+    if (!endTurn) return this.#turns.acquire({ accountId }).then((endTurn) => this.#beginTurn(endTurn!))
+    this.#beginTurn(endTurn)
     return undefined
+  }
+
+  /**
+   * Waits for a turn to work on a call. Returns the function that ends the work: to be called when it has ended, or
+   * when it begins to wait for others, such as a mail server.
+   */
+  async beginWork(accountId: string): Promise<Release> {
+    const leave = this.#pieces.tryAcquire(accountId) ?? (await this.#waitForPlace(accountId))
+    const piece: Piece = {
+      beganAtMs: performance.now(),
+      end: () => {
+        if (this.#atHand.delete(piece)) leave()
+      },
+    }
+    this.#atHand.add(piece)
+    await this.take(accountId)
+    return piece.end
+  }
+
+  #beginTurn(endTurn: Release): void {
+    if (this.#round.push(endTurn) > 1) return
+    this.#roundBeganAtMs = performance.now()
+    setImmediate(this.#endRound)
+  }
+
+  /** The size of the next round follows the work of this one, whatever a piece of it costs. */
+  readonly #endRound = () => {
+    const isLong = performance.now() - this.#roundBeganAtMs > LONG_ROUND_MS
+    const turns = this.#turns.size()
+    const next = Math.min(TURNS, Math.max(1, isLong ? turns >> 1 : turns * 2))
+    if (next !== turns) this.#turns.resize(next, (free) => free)
+    const ended = this.#round
+    this.#round = []
+    for (const endTurn of ended) endTurn()
+  }
+
+  async #waitForPlace(accountId: string): Promise<Release> {
+    this.#endOldPieces()
+    const leave = await this.#pieces.acquire({ accountId })
+    return leave!
+  }
+
+  /** Comes again while some wait. */
+  readonly #endOldPieces = () => {
+    const oldMs = performance.now() - LONGEST_MS
+    for (const piece of this.#atHand) {
+      if (piece.beganAtMs > oldMs) break
+      piece.end()
+    }
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#pieces.load().waiting > 0 && this.#endOldPieces(), LONGEST_MS / 10).unref()
   }
 }

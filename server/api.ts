@@ -8,7 +8,7 @@ import { ReceiptService } from '../gen/verdict/v1/receipts_pb.ts'
 import { StatsService } from '../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../gen/verdict/v1/suppression_pb.ts'
 import { WebhookService } from '../gen/verdict/v1/webhooks_pb.ts'
-import { createFairTurns } from '../net/fair-turns.ts'
+import { FairTurns } from '../net/fair-turns.ts'
 import { createHeavyCallLimit } from './access/heavy-calls.ts'
 import { createIdentify } from './access/identify.ts'
 import { createKeyGate } from './access/key-gate.ts'
@@ -93,12 +93,12 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const batchIdempotency = createBatchIdempotency(db, sendLeaseMs)
   const stopping = new AbortController()
   const hostOf = (url: string) => new URL(url).hostname
-  const takeTurn = createFairTurns()
-  const sendBatch = createBatch({ send, idempotency, takeTurn, stopping: stopping.signal })
+  const turns = new FairTurns()
+  const sendBatch = createBatch({ send, idempotency, turns, stopping: stopping.signal })
   const [logKey] = sealer.deriveKeys('log')
   const hashAddress = createAddressHash(logKey)
   const identify = createIdentify({ db, clock })
-  const gate = createKeyGate({ db, clock, limits, identify, onCount: parts.onCount })
+  const gate = createKeyGate({ db, clock, limits, identify, turns, onCount: parts.onCount })
   const { verifyNow } = createDomainVerification(parts)
   const warn = (message: string) => (err: unknown) => log.warn({ err }, message)
   const reportReplay = warn('a replay could not be started')
@@ -147,7 +147,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     peopleOnly: [RESUME_DOMAIN],
     interceptors: [createHeavyCallLimit()],
     gate,
-    takeTurn,
+    turns,
     onRefused: noteParties,
     onError: (call) => noteRefusedCall(refusedSends, call),
     dashboard: {
@@ -166,7 +166,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
     smtpDoor: createDoor({
       identify,
       gate,
-      takeTurn,
+      turns,
       submit,
       refusedSends,
       log,

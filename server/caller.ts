@@ -108,6 +108,9 @@ export const requestIdKey = createContextKey<string>('', { description: 'request
 /** The address that the call came from. Behind a trusted proxy, that of the proxy's client. */
 export const remoteAddressKey = createContextKey<string>('', { description: 'remote address' })
 
+/** Ends the work on a call before its end, when it begins to wait for others: see `FairTurns`. */
+export const endWorkKey = createContextKey<() => void>(() => {}, { description: 'end of the work' })
+
 /** Where the call is in its trace; undefined without one. Set when the call is admitted. */
 export const traceKey = createContextKey<Trace | undefined>(undefined, { description: 'trace' })
 

@@ -43,6 +43,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'server/sending/sharing.ts': ['running'],
     'server/shaping/book-store.ts': ['after', 'grants'],
     'server/shaping/message-queue.ts': ['waiting'],
+    'net/fair-turns.ts': ['atHand'],
     'net/fair-slots.ts': ['queues', 'slotsByKey'],
     'mail/smtp/sts-policies.ts': ['fetching'],
     'net/keyed-amounts.ts': ['amounts'],

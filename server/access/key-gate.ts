@@ -1,3 +1,4 @@
+import { FairTurns } from '../../net/fair-turns.ts'
 import type { Caller, KeyGate, Visitor } from '../caller.ts'
 import type { OperatorLimits } from '../config/limits.ts'
 import type { DatabaseClock } from '../db/clock.ts'
@@ -15,6 +16,8 @@ interface KeyGateParts {
   limits: OperatorLimits
   /** Shared with another door of this process, so that both count the same strangers. */
   identify?: (visitor: Visitor) => Promise<StoredKey | undefined>
+  /** The work on a call begins in turn with that of other accounts. */
+  turns?: FairTurns
   /** Called with each request that was counted against its account's limit. */
   onCount?(admitted: boolean): void
 }
@@ -26,13 +29,14 @@ interface KeyGateParts {
  * in use the count is the only query.
  */
 export function createKeyGate({ db, clock, limits, onCount, ...parts }: KeyGateParts): KeyGate {
-  const { identify = createIdentify({ db, clock }) } = parts
+  const { identify = createIdentify({ db, clock }), turns = new FairTurns() } = parts
   const count = createTierCount({ db, limits, onCount })
   const noteUse = createLastUses(db)
 
   return async (call) => {
     const key = await identify(call)
     if (!key) return undefined
+    await turns.take(key.caller.accountId)
     const { method, isCounted, tellRate } = call
     call.tellCaller?.(key.caller)
     if (!isCounted) await count({ accountId: key.caller.accountId, tier: key.tier, tellRate })

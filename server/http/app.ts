@@ -1,7 +1,7 @@
 import type { Interceptor, ServiceImplSpec } from '@connectrpc/connect'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { createFairTurns, type TakeTurn } from '../../net/fair-turns.ts'
+import { FairTurns } from '../../net/fair-turns.ts'
 import type { KeyGate, SessionGate } from '../caller.ts'
 import { REQUEST_LIMITS } from '../config/limits.ts'
 import { NO_TRACING, type Tracing } from '../telemetry/tracing.ts'
@@ -72,8 +72,8 @@ export interface AppParts {
   /** Called with each call when it has ended. */
   onEnd?(call: Call): void
   limits?: Partial<Limits>
-  /** Its calls begin their work in turn with the work of others that get this function. */
-  takeTurn?: TakeTurn
+  /** Its calls begin their work in turn with the work of others that has these turns. */
+  turns?: FairTurns
 }
 
 /** What people who are signed in may call, beside the services of the contract. */
@@ -153,8 +153,8 @@ export async function createApp(parts: AppParts): Promise<App> {
   const readiness = shareReadiness({ check: parts.checks, draining: leaving.signal })
   const interceptors = [showErrors(onRefused), refuseUnfitText, ...(parts.interceptors ?? [])]
   const admitted = (admit: Admit) => undrained(draining.signal, traced(tracing, admit))
-  const { takeTurn = createFairTurns() } = parts
-  const limits = bodyLimits({ ...LIMITS, ...parts.limits }, { takeTurn, draining: draining.signal })
+  const { turns = new FairTurns() } = parts
+  const limits = bodyLimits({ ...LIMITS, ...parts.limits }, { turns, draining: draining.signal })
   const contract = { services, interceptors, limits, onRefused, admit: admitted(createKeyAdmission(gate, false)) }
 
   const fastify = createFastify({ trustProxy, records, visit })
@@ -234,7 +234,7 @@ async function dashboardServices(fastify: FastifyInstance, parts: DashboardServi
 
 function bodyLimits(
   { bodyBytes, bodyTimeoutMs, bodyPace, budgetBytes, smallBudgetBytes, budgetWaitMs: waitMs }: Limits,
-  parts: Pick<BodyLimits, 'takeTurn' | 'draining'>,
+  parts: Pick<BodyLimits, 'turns' | 'draining'>,
 ): BodyLimits {
   const budget = createByteBudget({ totalBytes: budgetBytes, waitMs })
   const smallBudget = createByteBudget({ totalBytes: smallBudgetBytes, waitMs })

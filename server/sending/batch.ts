@@ -14,7 +14,7 @@ import {
 import { ErrorReason, ErrorReasonSchema } from '../../gen/verdict/v1/errors_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { FairSlots } from '../../net/fair-slots.ts'
-import type { TakeTurn } from '../../net/fair-turns.ts'
+import type { FairTurns } from '../../net/fair-turns.ts'
 import { CALL_TIMES } from '../config/limits.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { contentsOfError, type FieldFault, fail, failFields, hideUnexpected, OutcomeUnknown } from '../errors.ts'
@@ -75,7 +75,7 @@ const TEMPORARY_ERRORS: readonly (ErrorReason | undefined)[] = [
 export interface BatchParts {
   send: Send
   idempotency: Idempotency
-  takeTurn: TakeTurn
+  turns: FairTurns
   /** Aborts when the server shuts down: no further message starts. */
   stopping: AbortSignal
   startMs?: number
@@ -98,8 +98,10 @@ export function createBatch(parts: BatchParts): SendBatch {
       for (const [index, email] of queue) {
         // Without a place in time, the message is not started.
         const leave = await places.acquire(within)
-        await parts.takeTurn(options.accountId)
-        outcomes[index] = await sendOne(parts, email, index, within).catch((error) => failureOf(index, error))
+        const endWork = await parts.turns.beginWork(options.accountId)
+        const sending = sendOne(parts, email, index, { ...within, endWork })
+        outcomes[index] = await sending.catch((error) => failureOf(index, error))
+        endWork()
         leave?.()
       }
     }
@@ -124,7 +126,7 @@ async function sendOne(
   { send, idempotency, stopping }: BatchParts,
   email: BatchItem,
   index: number,
-  options: BatchOptions & { startMs: number; untilMs: number },
+  options: BatchOptions & { startMs: number; untilMs: number; endWork(): void },
 ): Promise<MessageResult> {
   const faults = options.faults.get(index)
   if (faults) throw failFields('invalid_payload', faults)
@@ -132,7 +134,7 @@ async function sendOne(
   const request = create(SendRequestSchema, fields)
   const key = keyOf(email, request, index, options)
 
-  const { accountId, sandbox, signal, startMs, untilMs, trace } = options
+  const { accountId, sandbox, signal, startMs, untilMs, trace, endWork } = options
   const checkStart = () => {
     if (stopping.aborted) throw notStarted('this server is shutting down')
     if (signal.aborted) throw notStarted('the caller left')
@@ -145,7 +147,7 @@ async function sendOne(
     step(trace, 'send', async (span = trace) => {
       const message = await readRequest(request, { accountId })
       checkStart()
-      const options = { accountId, sandbox, inBatch: true, key, signal: until }
+      const options = { accountId, sandbox, inBatch: true, key, signal: until, endWork }
       return send(message, { ...options, trace: passedOn(span?.traceparent) })
     })
   if (!key) return resultOf(index, (await sendUntil(signal))!)

@@ -73,6 +73,8 @@ export interface SendOptions {
   recipientKeys?: readonly string[][]
   /** Called with the message's id when it is claimed: it is being sent. A later fault may release it. */
   onClaim?(messageId: string): void
+  /** Called when the message goes to mail servers: its work waits for them. */
+  endWork?(): void
   /** Aborts when the caller has given up. Honoured until the marker. */
   signal: AbortSignal
   /** The steps of the send become spans of it, and the attempts of its events continue it. */
@@ -187,6 +189,7 @@ async function send(steps: Steps, message: Message, options: SendOptions, starte
   if (composed === 'key_taken') return undefined
   if (composed === 'retried') return composed
   options.onClaim?.(claim.messageId)
+  options.endWork?.()
   return deliverAndRecord(context, message, { claim, composed, recipients, sources, leaseUntilMs }, trace)
 }
 

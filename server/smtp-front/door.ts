@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { EmailService } from '../../gen/verdict/v1/emails_pb.ts'
 import type { Address } from '../../mail/address.ts'
-import type { TakeTurn } from '../../net/fair-turns.ts'
+import type { FairTurns } from '../../net/fair-turns.ts'
 import type { StoredKey } from '../access/identify.ts'
 import { mayCall } from '../access/scopes.ts'
 import type { Caller, KeyGate, Visitor } from '../caller.ts'
@@ -17,7 +17,7 @@ import { type createSubmit, fieldsOf } from './submit.ts'
 interface DoorParts {
   identify(visitor: Visitor): Promise<StoredKey | undefined>
   gate: KeyGate
-  takeTurn: TakeTurn
+  turns: FairTurns
   submit: ReturnType<typeof createSubmit>
   refusedSends: Pick<RefusedSends, 'note'>
   log: Logger
@@ -100,15 +100,16 @@ async function deliverMail(parts: DoorParts, mail: FrontMail): Promise<DotReply[
 
 /** The key is checked again. The message was counted at its DATA. */
 async function submitMail(
-  { gate, takeTurn, submit }: DoorParts,
+  { gate, turns, submit }: DoorParts,
   { key, remoteAddress, ...mail }: FrontMail,
   known: KnownCaller,
 ): Promise<RecipientResult[]> {
   const visitor = visitorOf({ key, remoteAddress })
   const caller = await gate({ ...visitor, method: METHOD, isCounted: true, tellCaller: noteIn(known) })
   if (!caller) throw new Error('the gate gave this message no caller')
-  await takeTurn(caller.accountId)
-  return submit({ ...mail, accountId: caller.accountId, sandbox: caller.test })
+  const { accountId, test: sandbox } = caller
+  const endWork = await turns.beginWork(accountId)
+  return submit({ ...mail, accountId, sandbox, endWork }).finally(endWork)
 }
 
 /** Names an error in the line of its message, and logs one that is a fault of the service. */

@@ -26,6 +26,8 @@ export interface SubmittedMail extends Omit<FrontMail, 'key' | 'remoteAddress'> 
   accountId: string
   /** A test key: everything is checked, nothing is sent. */
   sandbox: boolean
+  /** As in `SendOptions`. */
+  endWork(): void
 }
 
 interface SubmitParts {
@@ -196,14 +198,14 @@ class Submission {
 
   /** Empty when another request has just taken a key. */
   async #send(group: readonly KnownRecipient[], retryOf: string | undefined): Promise<RecipientAnswer[]> {
-    const { accountId, sandbox } = this.#mail
+    const { accountId, sandbox, endWork } = this.#mail
     const addresses = group.map(({ address }) => address)
     const recipients = addresses.map((address) => ({ address, kind: 'to' as const }))
     const keys = group.map(keysToTake)
     const response = await this.#tools.send(
       { ...this.#message, to: addresses, recipients, retryOf },
       {
-        ...{ accountId, sandbox, signal: NEVER },
+        ...{ accountId, sandbox, endWork, signal: NEVER },
         recipientKeys: retryOf || keys.flat().length === 0 ? undefined : keys,
         onClaim: (messageId) => {
           for (const [position, recipient] of group.entries()) recipient.running = { messageId, position }

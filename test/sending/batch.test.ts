@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { BatchItemSchema, SendResponseSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { ErrorReason } from '../../gen/verdict/v1/errors_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { createFairTurns } from '../../net/fair-turns.ts'
+import { FairTurns } from '../../net/fair-turns.ts'
 import { leaseOf } from '../../server/config/limits.ts'
 import { fail, OutcomeUnknown } from '../../server/errors.ts'
 import { type BatchOptions, type BatchParts, createBatch } from '../../server/sending/batch.ts'
@@ -40,7 +40,7 @@ function batchOf(
       return delivered()
     },
     idempotency: createIdempotency(database.db, leaseOf(30_000)),
-    takeTurn: createFairTurns(),
+    turns: new FairTurns(),
     stopping,
     ...parts,
   })

@@ -1,6 +1,6 @@
-import type { TakeTurn } from '../../../net/fair-turns.ts'
+import type { FairTurns } from '../../../net/fair-turns.ts'
 import { networkOf } from '../../../net/network.ts'
-import { callerKey, rightKey } from '../../caller.ts'
+import { callerKey, endWorkKey, rightKey } from '../../caller.ts'
 import { fail } from '../../errors.ts'
 import type { Call, RawRequest } from '../call.ts'
 import { arriving, late, type Pace } from './arriving.ts'
@@ -16,19 +16,19 @@ export interface BodyLimits {
   budget: ByteBudget
   /** The budget of small bodies: they never wait for large ones. */
   smallBudget: ByteBudget
-  takeTurn: TakeTurn
+  turns: FairTurns
   /** When it is aborted, streams of requests count as ended. */
   draining: AbortSignal
 }
 
 /** The limits of bodies from unknown callers, none of which is large. They take no memory from others. */
 export function shortBodies(
-  { takeTurn, draining }: Pick<BodyLimits, 'takeTurn' | 'draining'>,
+  { turns, draining }: Pick<BodyLimits, 'turns' | 'draining'>,
   maxBytes = 16 * 1024,
 ): BodyLimits {
   const budget = createByteBudget({ totalBytes: 0, waitMs: 0 })
   const smallBudget = createByteBudget({ totalBytes: SHORT_TOTAL_BYTES, waitMs: 10_000 })
-  return { maxBytes, timeoutMs: 10_000, budget, smallBudget, takeTurn, draining }
+  return { maxBytes, timeoutMs: 10_000, budget, smallBudget, turns, draining }
 }
 
 const SHORT_TOTAL_BYTES = 32 * 2 ** 20
@@ -59,7 +59,7 @@ export async function readBody(call: Call, limits: BodyLimits, sizeFrom?: SizeFr
   const giveBack = isSmall ? await takeShare(call, atLeast(length ?? SMALL_BYTES), limits.smallBudget) : undefined
   const body = await readWhole(call, limits, sizeFrom)
   if (length === undefined) giveBack?.(atLeast(Math.min(body.length, SMALL_BYTES)) * SHARE_FACTOR)
-  await limits.takeTurn(holderOf(call))
+  await beginWork(call, limits)
   const right = call.values.get(rightKey)
   if (right && performance.now() - call.startedAt > right.trustedMs) await right.check()
   return body
@@ -246,13 +246,24 @@ export const holderOf = (call: Call): string => call.values.get(callerKey)?.acco
 export async function takeShare(call: Call, bytes: number, budget: ByteBudget): Promise<GiveBack> {
   const holder = holderOf(call)
   const giveBack = budget.tryTake(bytes * SHARE_FACTOR, holder) ?? (await waitForShare(call, bytes, budget))
+  untilEnd(call, giveBack)
+  return giveBack
+}
+
+/** Waits for the turn of a call whose request has arrived. */
+export async function beginWork(call: Call, { turns }: Pick<BodyLimits, 'turns'>): Promise<void> {
+  const endWork = await turns.beginWork(holderOf(call))
+  untilEnd(call, endWork)
+  call.values.set(endWorkKey, endWork)
+}
+
+function untilEnd(call: Call, giveBack: () => void): void {
   const releaseOthers = call.release
   function release(): void {
     releaseOthers?.()
     giveBack()
   }
   call.release = release
-  return giveBack
 }
 
 async function waitForShare(call: Call, bytes: number, budget: ByteBudget): Promise<GiveBack> {

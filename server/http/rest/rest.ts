@@ -5,7 +5,7 @@ import { list_hint } from '../../../gen/verdict/v1/options_pb.ts'
 import { itemFaultsKey } from '../../caller.ts'
 import { fail } from '../../errors.ts'
 import type { Admit } from '../admission.ts'
-import { type BodyLimits, holderOf, readBody } from '../body/body.ts'
+import { type BodyLimits, beginWork, readBody } from '../body/body.ts'
 import { refuseContents } from '../body/deferred-refusal.ts'
 import { noFaults, refusal } from '../body/faults.ts'
 import type { Call } from '../call.ts'
@@ -77,7 +77,7 @@ function requestReader(binding: Binding, { limits, onRefused }: Pick<ProtocolPar
   const { method, verb, inPath, hasBody } = binding
   const query = hasBody ? new Map() : queryFields(method.input, inPath)
   return async (call: Call, params: Record<string, string>): Promise<Message> => {
-    if (verb === 'GET') await limits.takeTurn(holderOf(call))
+    if (verb === 'GET') await beginWork(call, limits)
     const parameters = readQuery(query, call.raw.url ?? '')
     if (!hasBody && verb !== 'GET') await refuseBody(call, limits)
     const { message, faults, fault } = readMessage(binding, hasBody ? await readJson(call, limits) : parameters, params)

@@ -1,6 +1,6 @@
 import type { Interceptor, ServiceImplSpec } from '@connectrpc/connect'
 import type { FastifyInstance } from 'fastify'
-import type { TakeTurn } from '../../../net/fair-turns.ts'
+import type { FairTurns } from '../../../net/fair-turns.ts'
 import type { Admit } from '../admission.ts'
 import { shortBodies } from '../body/body.ts'
 import { callOf } from '../call.ts'
@@ -24,7 +24,7 @@ export interface OpenServicesParts {
   openCalls: OpenCallBounds
   readiness: SharedReadiness
   draining: AbortSignal
-  takeTurn: TakeTurn
+  turns: FairTurns
 }
 
 /**

@@ -13,7 +13,7 @@ import { EvidenceSchema } from '../../../gen/verdict/v1/outcomes_pb.ts'
 import { changeAs } from '../../access/audit/change-as.ts'
 import { record } from '../../access/audit/record-change.ts'
 import { requesterOf } from '../../access/audit/requester.ts'
-import { accountOf, callerOf, logFieldsKey, refusalKey, traceKey } from '../../caller.ts'
+import { accountOf, callerOf, endWorkKey, logFieldsKey, refusalKey, traceKey } from '../../caller.ts'
 import type { Database } from '../../db/connect.ts'
 import { and, eq } from '../../db/drizzle.ts'
 import { publicId, timeOfId } from '../../db/ids.ts'
@@ -80,7 +80,8 @@ async function sendOne(
     const message = await readRequest(request, { accountId, senderDomains })
     log.recipients = recipientsInLog(message, hashAddress)
     if (!sandbox) await auditPerson(db, message, context)
-    return send(message, { accountId, sandbox, key, signal, trace: context.values.get(traceKey) })
+    const [trace, endWork] = [context.values.get(traceKey), context.values.get(endWorkKey)]
+    return send(message, { accountId, sandbox, key, signal, trace, endWork })
   }
 
   const key = readKey(context, sandbox, SendRequestSchema, request)

@@ -1,6 +1,15 @@
 import type { HandlerContext, ServiceImpl } from '@connectrpc/connect'
 import { type EmailService, type SendBatchRequest, SendBatchRequestSchema } from '../../../gen/verdict/v1/emails_pb.ts'
-import { accountOf, callerOf, itemFaultsKey, logFieldsKey, refusalKey, requestIdKey, traceKey } from '../../caller.ts'
+import {
+  accountOf,
+  callerOf,
+  endWorkKey,
+  itemFaultsKey,
+  logFieldsKey,
+  refusalKey,
+  requestIdKey,
+  traceKey,
+} from '../../caller.ts'
 import { REQUEST_LIMITS } from '../../config/limits.ts'
 import { failField } from '../../errors.ts'
 import type { BatchRun, SendBatch } from '../../sending/batch.ts'
@@ -31,6 +40,8 @@ export function createSendBatch({
     let isOtherBody = false
     const run = async (signal: AbortSignal) => {
       const trace = context.values.get(traceKey)
+      // Each message has its own turn.
+      context.values.get(endWorkKey)()
       const result = await sendBatch(emails, { accountId, sandbox, faults, batchKey: key?.key, signal, trace })
       isOtherBody = result.mismatch
       if (!sandbox) noteRefused(result, request, context)

@@ -5,6 +5,7 @@ import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { EmailService } from '../../../gen/verdict/v1/emails_pb.ts'
+import type { KeyGate } from '../../../server/caller.ts'
 import { reasonOf } from '../../../server/errors.ts'
 import { LEAST_BYTES, SHARE_FACTOR } from '../../../server/http/body/body.ts'
 import { createByteBudget } from '../../../server/http/body/byte-budget.ts'
@@ -241,16 +242,29 @@ test('a share is taken without a wait where one would not have waited, and overt
   expect(tryTake(10, 'c')).toBeDefined()
 })
 
+/** Each key is an account. */
+const anyKey: KeyGate = async ({ authorization, tellRate }) => {
+  tellRate(RATE)
+  return { accountId: authorization!, keyId: 'key_1', test: true }
+}
+
 const SMALL: Record<string, (gateway: Gateway, key: string) => Promise<unknown>> = {
   REST: ({ url }, authorization) => {
     const headers = { authorization, 'content-type': 'application/json' }
-    return fetch(`${url}/api/v1/emails/send`, { method: 'POST', headers, body: JSON.stringify(MAIL) })
+    return fetch(`${url}/api/v1/emails/send`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ ...MAIL, subject: authorization }),
+    })
   },
   Connect: ({ url }, key) => small(createConnectTransport({ baseUrl: url, httpVersion: '1.1' }), key),
   gRPC: ({ url }, key) => small(createGrpcTransport({ baseUrl: url }), key),
 }
 const small = (transport: ReturnType<typeof createGrpcTransport>, authorization: string) =>
-  createClient(EmailService, transport).send({ ...MAIL, to: [MAIL.to] }, { headers: { authorization } })
+  createClient(EmailService, transport).send(
+    { ...MAIL, to: [MAIL.to], subject: authorization },
+    { headers: { authorization } },
+  )
 
 test.for(Object.entries(SMALL))(
   '%s: small sends in flight of one account take two thirds of their memory, and another account still sends',
@@ -258,21 +272,32 @@ test.for(Object.entries(SMALL))(
     const places = 30
     await using gateway = await startSlow({
       limits: { smallBudgetBytes: places * LEAST_BYTES * SHARE_FACTOR, budgetWaitMs: 5_000 },
-      gate: async ({ authorization, tellRate }) => {
-        tellRate(RATE)
-        return { accountId: authorization!, keyId: 'key_1', test: true }
-      },
+      gate: anyKey,
     })
     const many = Array.from({ length: places }, () => post(gateway, 'many'))
-    await expect.poll(() => gateway.sent.length).toBeGreaterThan(0)
+    const subjects = () => gateway.sent.map(({ subject }) => subject)
+    await expect.poll(subjects).toContain('many')
     await quietFor(100)
-    const sent = gateway.sent.length
-    expect(sent).toBeLessThanOrEqual(20)
     const other = post(gateway, 'other')
-    await expect.poll(() => gateway.sent.length).toBe(sent + 1)
+    await expect.poll(subjects).toContain('other')
+    expect(subjects().filter((subject) => subject === 'many').length).toBeLessThanOrEqual(20)
     gateway.letGo()
     await Promise.all([...many, other])
     expect([gateway.sent.length, gateway.app.smallBodyBudget.inUse()]).toEqual([places + 1, 0])
+  },
+)
+
+test.for(Object.entries(SMALL))(
+  '%s: another account calls while a crowd of calls of one is at work',
+  async ([, post]) => {
+    await using gateway = await startSlow({ gate: anyKey })
+    const crowd = Array.from({ length: 600 }, () => post(gateway, 'crowd'))
+    await expect.poll(() => gateway.sent.length).toBeGreaterThan(100)
+    const other = post(gateway, 'other')
+    await expect.poll(() => gateway.sent.map(({ subject }) => subject), { interval: 5 }).toContain('other')
+    expect(gateway.sent.length).toBeLessThan(600)
+    gateway.letGo()
+    await Promise.all([...crowd, other])
   },
 )
 
@@ -280,12 +305,7 @@ const BIG_HEAD = (key: string) =>
   `POST /api/v1/emails/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Length: ${14 * 2 ** 20}\r\n\r\n`
 
 test('with 20 slow uploads of one account running, a send of 1 MB of another account starts within 1 s', async () => {
-  await using gateway = await startGateway({
-    gate: async ({ authorization, tellRate }) => {
-      tellRate(RATE)
-      return { accountId: authorization!, keyId: 'key_1', test: true }
-    },
-  })
+  await using gateway = await startGateway({ gate: anyKey })
   const slow = await Promise.all(Array.from({ length: 20 }, () => open(gateway.port)))
   for (const socket of slow) socket.write(`${BIG_HEAD('slow')}{`)
   const drip = setInterval(() => slow.map((socket) => socket.write(' '.repeat(1_000))), 100)

@@ -5,7 +5,7 @@ import { FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt'
 import { ConnectError, createServiceImplSpec, type Interceptor } from '@connectrpc/connect'
 import { codeToString } from '@connectrpc/connect/protocol-connect'
 import { pino } from 'pino'
-import { createFairTurns } from '../../../net/fair-turns.ts'
+import { FairTurns } from '../../../net/fair-turns.ts'
 import type { App } from '../../../server/http/app.ts'
 import { createByteBudget } from '../../../server/http/body/byte-budget.ts'
 import { type Call, callKey } from '../../../server/http/call.ts'
@@ -44,7 +44,7 @@ async function createConformanceApp({ messageReceiveLimit }: CompatRequest): Pro
       timeoutMs: 10_000,
       budget,
       smallBudget: budget,
-      takeTurn: createFairTurns(),
+      turns: new FairTurns(),
       draining,
     },
     messageBytes: messageReceiveLimit || undefined,

@@ -10,7 +10,7 @@ import {
 } from '../../../gen/verdict/v1/emails_pb.ts'
 import { ErrorReason } from '../../../gen/verdict/v1/errors_pb.ts'
 import { DeliveryStatus } from '../../../gen/verdict/v1/outcomes_pb.ts'
-import { createFairTurns } from '../../../net/fair-turns.ts'
+import { FairTurns } from '../../../net/fair-turns.ts'
 import { callerKey, logFieldsKey } from '../../../server/caller.ts'
 import { leaseOf } from '../../../server/config/limits.ts'
 import { eq, sql } from '../../../server/db/drizzle.ts'
@@ -423,7 +423,7 @@ test('the line of a batch in the log has counts and no address', async () => {
   const send = api.world.sendWith()
   const idempotency = createIdempotency(api.world.db, leaseOf(30_000))
   const sendBatch = createSendBatch({
-    sendBatch: createBatch({ send, idempotency, takeTurn: createFairTurns(), stopping: new AbortController().signal }),
+    sendBatch: createBatch({ send, idempotency, turns: new FairTurns(), stopping: new AbortController().signal }),
     batchIdempotency: createBatchIdempotency(api.world.db, leaseOf(30_000)),
     refusedSends: { note() {} },
   })
