@@ -20,6 +20,9 @@ export const ATTACKS = {
   content: ({ port, key }: Attack) => {
     for (let i = 0; i < 4; i++) void forEver(() => postContent(port, key))
   },
+  crowd: ({ port, key }: Attack) => {
+    for (let i = 0; i < 50; i++) crowdOn(port, key)
+  },
   connections: ({ port }: Attack) => holdSilent(port, 11_000, () => ''),
   front: ({ smtpPort }: Attack) => holdSilent(smtpPort, 1_500, (i) => ['', 'EHLO a\r\nAUTH LOGIN\r\n', 'EHLO'][i % 3]!),
   data: ({ smtpPort, key }: Attack) => {
@@ -33,6 +36,26 @@ export const ATTACKS = {
     for (let i = 0; i < 300; i++) holdStream(port, i, '/grpc.health.v1.Health/Watch')
     for (let i = 0; i < 150; i++) holdStream(port, i, '/verdict.v1.EventService/StreamEvents', key)
   },
+}
+
+const CROWD_CALLS = [
+  { path: '/api/v1/account' },
+  { path: '/api/v1/emails/validate', body: { from: 'a@example.test', to: 'b@to.test', html: '<p>'.repeat(10_000) } },
+  { path: '/api/v1/emails/send', body: { from: 1, to: Array(3_000).fill('x') } },
+]
+
+/** Sends 60 calls at a time on one connection. */
+function crowdOn(port: number, key: string): void {
+  const session = http2.connect(`http://127.0.0.1:${port}`)
+  session.on('error', () => {})
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const send = (i: number) => {
+    const { path, body } = CROWD_CALLS[i % CROWD_CALLS.length]!
+    const stream = session.request({ ...headers, ':path': path, ':method': body ? 'POST' : 'GET' })
+    stream.on('error', () => {}).on('close', () => setTimeout(send, 10, i + 1))
+    stream.resume().end(body && JSON.stringify(body))
+  }
+  for (let i = 0; i < 60; i++) send(i)
 }
 
 async function postContent(port: number, key: string): Promise<void> {
