@@ -41,10 +41,11 @@ export class FairTurns {
 
   /**
    * Waits for a turn to work on a call. Returns the function that ends the work: to be called when it has ended, or
-   * when it begins to wait for others, such as a mail server.
+   * when it begins to wait for others, such as a mail server. Throws the reason of the caller's signal when the caller
+   * leaves while the work waits.
    */
-  async beginWork(accountId: string): Promise<Release> {
-    const leave = this.#pieces.tryAcquire(accountId) ?? (await this.#waitForPlace(accountId))
+  async beginWork(accountId: string, caller?: { signal: AbortSignal }): Promise<Release> {
+    const leave = this.#pieces.tryAcquire(accountId) ?? (await this.#waitForPlace(accountId, caller?.signal))
     const piece: Piece = {
       beganAtMs: performance.now(),
       end: () => {
@@ -73,10 +74,11 @@ export class FairTurns {
     for (const endTurn of ended) endTurn()
   }
 
-  async #waitForPlace(accountId: string): Promise<Release> {
+  async #waitForPlace(accountId: string, signal: AbortSignal | undefined): Promise<Release> {
     this.#endOldPieces()
-    const leave = await this.#pieces.acquire({ accountId })
-    return leave!
+    const leave = await this.#pieces.acquire({ accountId, signal })
+    if (!leave) throw signal?.reason
+    return leave
   }
 
   /** Comes again while some wait. */

@@ -252,7 +252,7 @@ export async function takeShare(call: Call, bytes: number, budget: ByteBudget): 
 
 /** Waits for the turn of a call whose request has arrived. */
 export async function beginWork(call: Call, { turns }: Pick<BodyLimits, 'turns'>): Promise<void> {
-  const endWork = await turns.beginWork(holderOf(call))
+  const endWork = await turns.beginWork(holderOf(call), call)
   untilEnd(call, endWork)
   call.values.set(endWorkKey, endWork)
 }
