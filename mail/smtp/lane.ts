@@ -28,9 +28,16 @@ export async function runLane(tools: LaneTools, place: Place, isFirst: boolean):
       await transactOnce(tools, lane, lane.place, session)
       if (lane.session && !takesMore(session, tools.limits) && !isDone()) await endSession(lane, session)
     }
+    noteUntried(tools, lane)
   } finally {
     lane.place?.release(lane.session)
   }
+}
+
+/** Our waits took some of the time that a host lacked. It may have taken the message, so silence proves nothing. */
+function noteUntried({ queue, own }: LaneTools, { isFirst, hosts: [host] }: Lane): void {
+  if (isFirst && host && own.tookTime())
+    queue.skip([{ mx: host.name, detail: 'waits of this service left no time for it', isOurs: true }])
 }
 
 /** A host that was silent a moment ago is asked, but last. */

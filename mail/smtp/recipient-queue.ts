@@ -192,11 +192,15 @@ function skippedTry({ mx, detail, isOurs }: SkippedHost): FailedTry {
   return { failure: { kind: 'failure', phase: 'dns', how, detail }, evidence: { mx, tls: null } }
 }
 
-/** A server's reply, or its lack of TLS, tells more than a fault of ours, which tells more than a server's silence. */
+/**
+ * A server's reply tells more than a fault of ours. That tells more than another host's lack of TLS, because the host
+ * that we could not judge may have TLS, and than silence.
+ */
 function weightOf({ failure: { how, reply } }: FailedTry): number {
-  if (how === 'local' || how === 'left' || how === 'unreachable') return 2
+  if (how === 'local' || how === 'left' || how === 'unreachable') return 3
+  if (how === 'insecure') return 2
   if (how === 'other_family') return 0
-  return reply !== undefined || how === 'insecure' ? 3 : 1
+  return reply === undefined ? 1 : 4
 }
 
 function withoutTry(cause: string): FailedTry {

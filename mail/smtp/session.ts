@@ -104,6 +104,8 @@ export async function openSession(options: SessionOptions, call: SessionRequest)
   if (session.kind === 'session' || session.phase !== 'starttls') return session
   if (call.signal?.aborted) return { ...session, how: 'left', detail: 'the caller left' }
   if (!isBrokenTls(session, call)) return session
+  // Silence proves nothing: the server may have TLS at another time.
+  if (rule && session.how === 'timeout') return session
   if (rule) return insecure(session, rule, options.clockErrorMs())
   if (performance.now() >= call.untilMs) return session
   cleartextHosts.add(call.host)
@@ -112,7 +114,8 @@ export async function openSession(options: SessionOptions, call: SessionRequest)
 
 /**
  * Whether the failure proves that the server has no good TLS. Input after the reply to STARTTLS is an injection and no
- * weakness of the server. Lack of time is no lack of TLS: a server is silent when it was so for a whole command.
+ * weakness of the server. Lack of time is no lack of TLS. A server that was silent for a whole command gets the message
+ * in clear, where TLS is not demanded.
  */
 function isBrokenTls(failure: Failure, { commandMs }: SessionRequest): boolean {
   const { how, silentMs = 0 } = failure

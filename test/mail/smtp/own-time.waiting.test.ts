@@ -15,7 +15,7 @@ import type { Conversations } from '../../harness/smtp-conversation.ts'
 import { type Act, DEFAULT, type Verb } from '../../harness/smtp-script.ts'
 import { atEndOfFile, listenUntilEnd } from '../../harness/until-end.ts'
 import { takes } from '../../harness/waits.ts'
-import { deliveryTo, engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
+import { deliveryTo, engineWith, exchangerWith, outcomeOf, QUICK, send, siteOf } from './deliver.ts'
 
 // Time of ours is never theirs.
 
@@ -118,6 +118,27 @@ const LIMITS = { connectMs: SPAN_MS, slowRcptMs: SLOW_MS, slowDotMs: SLOW_MS, do
 const REPLIES = { ...DEFAULT, ehlo: '250-mx.test\r\n250-PIPELINING\r\n250 STARTTLS' }
 const ACTS = Object.fromEntries(Object.entries(REPLIES).map(([verb, act]) => [verb, { after: REPLY_MS, act }]))
 const MOMENTS = ['greeting', 'ehlo', 'starttls', 'handshake', 'mail', 'rcpt', 'data', 'dot'] as const
+
+test('a host that our waits left no time for was not tried: the silence of the others proves nothing', async () => {
+  const [silent, well] = [await exchangerWith({ greeting: 'stall' }), await exchangerWith()]
+  const world = fc.record({
+    left: fc.double({ min: 0.55, max: 0.9, noNaN: true }),
+    more: fc.nat(2),
+    isOurs: fc.boolean(),
+  })
+  await fc.assert(
+    fc.asyncProperty(world, async ({ left, more, isOurs }) => {
+      const engine = engineWith({ limits: { commandMs: 300 } })
+      const waitedMs = QUICK.dotMs - left * 300
+      const startedAtMs = performance.now() - waitedMs
+      const site = siteOf(silent, ...Array(more).fill(silent), well)
+      const attempt = await send(engine, site, { startedAtMs, ownMs: isOurs ? waitedMs : 0 })
+      expect(outcomeOf(attempt)).toBe(isOurs ? 'our_fault' : 'connection_timeout')
+    }),
+    { numRuns: 10 },
+  )
+  expect(well.sessions).toEqual([])
+})
 
 /** The thread of the exchangers. A stall of the event loop would stall them as well. */
 const thread = startThread()

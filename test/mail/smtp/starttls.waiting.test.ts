@@ -1,4 +1,5 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import fc from 'fast-check'
 import { beforeAll, expect, test } from 'vitest'
 import type { Site } from '../../../mail/smtp/attempt.ts'
 import { createHostMemory } from '../../../mail/smtp/host-memory.ts'
@@ -249,9 +250,7 @@ test.each<[string, Script, object | undefined, { tls: object | null; detail: Reg
     { tls: null, detail: /was refused$/, reply: { code: 454, enhanced: '4.7.0', text: 'not available' } },
   ],
   ['answers STARTTLS with a close', { starttls: 'close' }, undefined, { tls: null, detail: /: closed/ }],
-  ['does not answer STARTTLS', { starttls: 'stall' }, undefined, { tls: null, detail: /: / }],
   ['breaks off the handshake', { handshake: 'close' }, undefined, { tls: null, detail: /: / }],
-  ['is silent in the handshake', { handshake: 'stall' }, undefined, { tls: null, detail: /no handshake in time$/ }],
   ['has no certificate', {}, {}, { tls: null, detail: /: ERR_SSL/ }],
   ['has a certificate of another name', {}, SECOND_CERTIFICATE, { tls: UNVERIFIED, detail: /ALTNAME_INVALID$/ }],
   ['has a certificate that has expired', {}, EXPIRED_CERTIFICATE, { tls: UNVERIFIED, detail: /CERT_HAS_EXPIRED$/ }],
@@ -275,6 +274,33 @@ test.each<[string, Script, object | undefined, { tls: object | null; detail: Reg
     exchanger.sessions.flatMap(({ commands }) => commands).filter((line) => /^(MAIL|RCPT|DATA)/.test(line)),
   ).toEqual([])
   expect(exchanger.sessions).toHaveLength(1)
+})
+
+test('where TLS is demanded, silence at any moment is no lack of TLS: a timeout, and nothing goes in clear', async () => {
+  const silences: [string, Script][] = [
+    ['greeting', { greeting: 'stall' }],
+    ['ehlo', { ehlo: 'stall' }],
+    ['starttls', { starttls: 'stall' }],
+    ['starttls', { handshake: 'stall' }],
+    ['ehlo', { ehlo: (_line, times) => (times === 0 ? OFFER : 'stall') }],
+  ]
+  const world = fc.record({
+    silence: fc.constantFrom(...silences),
+    by: fc.constantFrom('MTA-STS' as const, 'the sending domain' as const),
+    hasNext: fc.boolean(),
+    commandMs: fc.integer({ min: 50, max: 150 }),
+  })
+  await fc.assert(
+    fc.asyncProperty(world, async ({ silence: [phase, script], by, hasNext, commandMs }) => {
+      const silent = await offering(script)
+      const site = siteOf(silent, ...(hasNext ? [await closedPort()] : []))
+      const attempt = await send(engineWith({ limits: { commandMs } }), demandTls(site, by))
+      const outcome = { kind: 'bounced', reason: 'connection_timeout', retryable: true }
+      expect(attempt).toMatchObject(hasNext ? { outcome } : { outcome, phase })
+      expect(silent.sessions.flatMap(({ commands }) => commands).join()).not.toMatch(/MAIL|RCPT|DATA/)
+    }),
+    { numRuns: 20 },
+  )
 })
 
 test('an older TLS version counts as none', async () => {
