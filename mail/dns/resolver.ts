@@ -208,17 +208,23 @@ function answerIn(
   if (rcode !== 0 && rcode !== 3) return failure(name, type, RCODES[rcode] ?? `RCODE ${rcode}`)
   const records = rcode === 0 ? followAliases(answers, name, type) : undefined
   const secure = dnssec && isAuthenticated ? { secure: true as const } : {}
+  if (records === 'unclear') return failure(name, type, 'records that do not answer the question')
   if (records) return { ...records, ...secure }
-  // A referral: the server is not authoritative for the name and queries no other server, so it does not know the name.
-  if (!isAuthoritative && !offersRecursion)
+  // A referral, or an alias that may lead elsewhere: the server queries no other one, so it does not know the name.
+  const isItsOwn = isAuthoritative && (rcode === 3 || answers.length === 0)
+  if (!isItsOwn && !offersRecursion)
     return failure(name, type, 'the server offers no recursion; set DNS_SERVERS to a resolver')
   return rcode === 3 ? { kind: 'nxdomain' } : { kind: 'nodata', ...secure }
 }
 
-/** The records of `name`, or of the alias it leads to within the answer (RFC 1034 3.6.2). */
+/**
+ * The records of `name`, or of the alias it leads to within the answer (RFC 1034 3.6.2). `unclear`: the aliases do not
+ * end, or not within those that we follow, or there are records of other names.
+ */
 function followAliases(answers: DnsRecord[], name: string, type: RecordType) {
   let owner = name
   let ttlS = MAX_TTL_S
+  let followed = 0
   for (let hop = 0; hop <= MAX_CNAMES; hop++) {
     const owned = answers.filter((record) => record.name === owner)
     const records = owned.filter((record) => record.type === type)
@@ -228,10 +234,12 @@ function followAliases(answers: DnsRecord[], name: string, type: RecordType) {
       return { kind: 'records' as const, records: valuesOf(records).slice(0, MAX_RECORDS), ttlS, ...canonical }
     }
     const alias = aliasIn(owned)
-    if (!alias) return undefined
+    followed += owned.length
+    if (!alias) return followed < answers.length ? 'unclear' : undefined
     ttlS = Math.min(ttlS, ttlOf(alias))
     owner = alias.target
   }
+  return 'unclear'
 }
 
 function valuesOf(records: DnsRecord[]): (Exchange | string | TlsaRecord)[] {
