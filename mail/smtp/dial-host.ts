@@ -37,7 +37,7 @@ const ANSWERS = ['ECONNREFUSED', 'ECONNRESET']
 
 interface DialOptions {
   host: Host
-  /** The key of the host's site. */
+  /** The key of the host's site, without a demand of TLS. */
   site: string
   reach: Reach
   sourceAddress?: string

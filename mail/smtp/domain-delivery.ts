@@ -130,9 +130,9 @@ async function openSuccessor(
   // It may outlive the delivery.
   using _ = unblocked.watch()
   const beganAtMs = performance.now()
-  const { tlsDemandedBy } = site
+  const { key, name = key, tlsDemandedBy } = site
   const times = { connectMs: opening.limits.connectMs, greetingMs: commandMs, commandMs, untilMs: deadlines.dotMs }
-  const call = { host, site: site.key, sourceAddress, tlsDemandedBy, ...times, stopwatch: createStopwatch() }
+  const call = { host, site: name, sourceAddress, tlsDemandedBy, ...times, stopwatch: createStopwatch() }
   const opened = await openSession(opening, call).catch(() => undefined)
   if (opened?.kind === 'session') {
     place.opened()

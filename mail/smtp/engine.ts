@@ -64,7 +64,8 @@ export function createEngine(options: EngineOptions): WatchedEngine {
   const silentHosts = createHostMemory(limits.silentMs)
   const forgetfulHosts = createHostMemory(limits.forgetfulMs)
   const slowSites = createSlowSites(limits)
-  const memories = { cleartextHosts, silentHosts, forgetfulHosts, reach: createReach() }
+  const shown = { reach: createReach(), greeted: createReach(), secured: createReach(), verified: createReach() }
+  const memories = { cleartextHosts, silentHosts, forgetfulHosts, ...shown }
   const opening = { heloName, tlsContexts: createTlsContexts(), ...memories, limits, clockErrorMs }
   const tools = { pool, lateReplies, slowSites, opening, sourceAddresses, shapeOf, random }
 

@@ -97,9 +97,9 @@ async function open(tools: LaneTools, lane: Lane, place: Place, host: Host): Pro
 
 function callTo(tools: LaneTools, lane: Lane, host: Host, stopwatch: Stopwatch): SessionRequest {
   const { site, sourceAddress, commandMs, deadlines } = tools
-  const { tlsDemandedBy } = site
+  const { key, name = key, tlsDemandedBy } = site
   const times = { ...timesToOpen(tools, lane, host), commandMs, untilMs: deadlines.dotMs }
-  return { host, site: site.key, sourceAddress, tlsDemandedBy, ...times, signal: tools.signal(), stopwatch }
+  return { host, site: name, sourceAddress, tlsDemandedBy, ...times, signal: tools.signal(), stopwatch }
 }
 
 /** How long a host may be silent. The last one has more time, and after two silent ones each has less. */

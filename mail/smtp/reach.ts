@@ -1,7 +1,10 @@
 import ipaddr from 'ipaddr.js'
 import { createBoundedMap } from '../../net/bounded-map.ts'
 
-/** Which networks this machine reaches. While it reaches nothing, no server counts as unreachable. */
+/**
+ * The networks over which servers show something: that they can be reached, that they greet, or what follows. While
+ * none shows it, its lack says nothing about one server.
+ */
 export type Reach = ReturnType<typeof createReach>
 
 interface Way {
@@ -25,14 +28,14 @@ function networkKeyOf({ ip, sourceAddress = '' }: Way): string {
 }
 
 export function createReach() {
-  /** The sites that were not reached since the last connection. */
+  /** The sites that lacked it since a server last showed it. */
   const unreached = createBoundedMap<UnreachedSite[]>({
     maxEntries: 1_000,
     charactersOf: (sites) => sites.reduce((sum, { site }) => sum + site.length, 0),
   })
   return {
     connected: (way: Way) => unreached.delete(networkKeyOf(way)),
-    /** Notes that an address of the site was not reached. Returns whether nothing is reached on this way. */
+    /** Notes that a server of the site lacks it. Returns whether all lack it on this way. */
     isCutOff(site: string, way: Way): boolean {
       const key = networkKeyOf(way)
       const before = unreached.get(key) ?? []

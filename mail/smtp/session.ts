@@ -72,14 +72,18 @@ export interface SessionOptions {
   silentHosts: HostMemory
   /** The hosts that offer PIPELINING and let commands go without a reply. */
   forgetfulHosts: HostMemory
+  /** What servers show of late: a connection, a greeting, TLS, and a certificate that is verified. */
   reach: Reach
+  greeted: Reach
+  secured: Reach
+  verified: Reach
   limits: EngineLimits
   clockErrorMs(): number
 }
 
 export interface SessionRequest {
   host: Host
-  /** The key of the host's site. */
+  /** The key of the host's site, without a demand of TLS. */
   site: string
   sourceAddress?: string
   tlsDemandedBy?: TlsDemand
@@ -120,7 +124,7 @@ export async function openSession(options: SessionOptions, call: SessionRequest)
 function isBrokenTls(failure: Failure, { commandMs }: SessionRequest): boolean {
   const { how, silentMs = 0 } = failure
   if (how === 'timeout') return hadAllOf(commandMs, silentMs)
-  return how !== 'garbage' && how !== 'local' && !hasGivenUp(failure)
+  return how !== 'garbage' && how !== 'local' && how !== 'unreachable' && !hasGivenUp(failure)
 }
 
 function insecure(
@@ -146,15 +150,24 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   const connection = await dialHost({ ...call, reach: options.reach, limits: options.limits })
   if (connection.kind === 'not_connected') return { ...connection, kind: 'failure', phase: 'connect' }
   const { ip, socket } = connection
+  const way = { ip, sourceAddress: call.sourceAddress }
+  /** The failure, or one of our way to all servers. */
+  const lacking = (shown: Reach, failure: Failure): Failure =>
+    shown.isCutOff(call.site, way)
+      ? { ...failure, ip, how: 'unreachable', detail: `${failure.detail}, as at all servers of late` }
+      : { ...failure, ip }
   const ourNames = [options.heloName, call.sourceAddress ?? socket.localAddress ?? '']
   const plain = new Wire(socket, 1, stalledMs)
   const greeting = await command(plain, { ...call, commandMs: call.greetingMs }, 'greeting')
+  if (greeting.kind === 'reply' || greeting.reply) options.greeted.connected(way)
+  else if (isWithoutWords(greeting, call)) return quitWith(plain, lacking(options.greeted, greeting))
   const delaysEachRecipient = greeting.kind === 'reply' && DELAYING_SERVERS.test(greeting.lines[0] ?? '')
   const unused = { messages: 0, needsReset: false, isSpent: false }
   const session = { kind: 'session' as const, host, ip, ourNames, delaysEachRecipient, ...unused }
   const extensions = greeting.kind === 'failure' ? greeting : await hello(plain, call, options)
   if (extensions.kind === 'failure') return quitWith(plain, { ...extensions, ip })
-  if (!extensions.starttls && rule) return quitWith(plain, { ...WITHOUT_TLS, ip })
+  const withoutOffer = extensions.starttls ? undefined : lacking(options.secured, WITHOUT_TLS)
+  if (withoutOffer && rule) return quitWith(plain, withoutOffer)
   if (!extensions.starttls || !wantTls)
     return {
       ...session,
@@ -165,12 +178,24 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
     }
 
   const tlsStart = await startTls(plain, call, options)
-  if (tlsStart.kind === 'failure') return quitWith(plain, { ...tlsStart, ip })
+  if (tlsStart.kind === 'failure') {
+    const failure = isBrokenTls(tlsStart, call) ? lacking(options.secured, tlsStart) : { ...tlsStart, ip }
+    return quitWith(plain, rule ? failure : { ...tlsStart, ip })
+  }
+  options.secured.connected(way)
   const { wire, tls, flaw } = tlsStart
-  if (!tls.verified && rule?.mustVerify) return quitWith(wire, { ...WITHOUT_TLS, detail: flaw, ip, tls })
+  if (tls.verified && !rule?.dane) options.verified.connected(way)
+  const flawed = { ...WITHOUT_TLS, detail: flaw, ip, tls }
+  const unverified = tls.verified || rule?.dane ? flawed : lacking(options.verified, flawed)
+  if (!tls.verified && rule?.mustVerify) return quitWith(wire, unverified)
   const secureExtensions = await hello(wire, call, options)
   if (secureExtensions.kind === 'failure') return quitWith(wire, { ...secureExtensions, ip, tls })
   return { ...session, wire, tls, extensions: secureExtensions }
+}
+
+/** Something on the way may have accepted the connection, such as a proxy of our own network. */
+function isWithoutWords({ how, silentMs = 0 }: Failure, { greetingMs }: SessionRequest): boolean {
+  return how === 'closed' || (how === 'timeout' && silentMs >= greetingMs / 2)
 }
 
 const WITHOUT_TLS: Failure = { kind: 'failure', phase: 'starttls', how: 'insecure', detail: 'STARTTLS is not offered' }
