@@ -4,6 +4,7 @@ export interface BoundedMap<Value> {
   /** Stores a value as the newest. The oldest leave until all fit; one that does not fit alone is not stored. */
   set(key: string, value: Value): void
   delete(key: string): void
+  keys(): Iterable<string>
 }
 
 export interface Bounds<Value> {
@@ -46,5 +47,6 @@ export function createBoundedMap<Value>(bounds: Bounds<Value>): BoundedMap<Value
       total += characters
     },
     delete: remove,
+    keys: () => entries.keys(),
   }
 }

@@ -107,7 +107,7 @@ interface RunningParts extends Pick<ApiParts, 'sealer' | 'webhooks' | 'breaker' 
 }
 
 /** Starts what probes the database and its replicas. Returns what readiness shows, and the replicas to read. */
-async function startChecks(program: Program, { temporal, oldestTransaction }: RunningParts) {
+async function startChecks(program: Program, { temporal, oldestTransaction, outbound }: RunningParts) {
   const { log, db, clock, metrics, ends } = program
   const databaseState = createDatabaseReadiness(db)
   const writes = await keepProbingWrites(db, {
@@ -125,6 +125,7 @@ async function startChecks(program: Program, { temporal, oldestTransaction }: Ru
     return {
       ...states,
       writes: writes.state(),
+      mail: outbound.mailState(),
       ...(waitingMs > 0 && { record: `waiting for ${Math.floor(waitingMs / 1_000)} s` }),
       ...(replicas && { replica: replicas.state() }),
       ...health,

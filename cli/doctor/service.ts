@@ -50,7 +50,7 @@ export const SERVICE_CHECKS = [readyz]
 
 /** Judges the response of `/readyz`, which may come from a proxy. */
 export function readinessFinding(url: string, status: number, body: string): CheckFinding {
-  if (status === 200) return ok(`${url} says ready`)
+  if (status === 200) return closedWay(body) ?? ok(`${url} says ready`)
   if (status === 503)
     return failure(
       `${url} says that it is not ready: ${faultyChecks(body)}`,
@@ -65,13 +65,28 @@ export function readinessFinding(url: string, status: number, body: string): Che
     : failure(seen, 'Check that PUBLIC_URL leads to this service.')
 }
 
+/** The way out is closed, as seen from the process that responded. */
+function closedWay(body: string): CheckFinding | undefined {
+  const { mail = 'ok' } = checksOf(body) ?? {}
+  if (mail === 'ok') return undefined
+  return warning(
+    `the API is ready, and no mail leaves: of late all mail servers were ${mail}`,
+    "Look at the check `port_25`, this machine's firewall, and proxies on the way out.",
+  )
+}
+
 /** The checks that are not ok, such as `database: failing`. */
 function faultyChecks(body: string): string {
+  const states = Object.entries(checksOf(body) ?? {})
+  if (states.length === 0) return body.slice(0, 100)
+  return states.flatMap(([name, state]) => (FINE.includes(state) ? [] : `${name}: ${state}`)).join(', ')
+}
+
+function checksOf(body: string): Record<string, string> | undefined {
   try {
-    const states = Object.entries(JSON.parse(body).checks as Record<string, string>)
-    return states.flatMap(([name, state]) => (FINE.includes(state) ? [] : `${name}: ${state}`)).join(', ')
+    return JSON.parse(body).checks
   } catch {
-    return body.slice(0, 100)
+    return undefined
   }
 }
 

@@ -2,6 +2,7 @@ import type { SlotRequest } from '../../net/fair-slots.ts'
 import type { WireContent } from './content.ts'
 import type { DanePolicy } from './dane.ts'
 import type { SiteLimits } from './engine-limits.ts'
+import type { SHOWN_BY_SERVERS } from './reach.ts'
 
 // What the engine does and what it reports of each recipient. The engine knows SMTP and nothing of Verdict.
 
@@ -273,4 +274,6 @@ export interface Engine {
 export interface WatchedEngine extends Engine {
   /** The connections at this moment: in use, idle, and waiting for late replies; and the sends that wait for one. */
   load(): { inUse: number; idle: number; late: number; waiting: number }
+  /** What all servers lack of late on some way out, which is a fault of this side: see reach.ts. */
+  lacking(): readonly (typeof SHOWN_BY_SERVERS)[number][]
 }

@@ -9,7 +9,7 @@ import { createHostMemory } from './host-memory.ts'
 import { createLateReplies } from './late-replies.ts'
 import { createMxLookUp, type MxOptions } from './mx.ts'
 import { Pool } from './pool.ts'
-import { createReach } from './reach.ts'
+import { createShown, SHOWN_BY_SERVERS } from './reach.ts'
 import { createShaping, type ShapeOf } from './shaping.ts'
 import type { OpenSitePlaces } from './site-places.ts'
 import { createSlowSites } from './slow-sites.ts'
@@ -64,8 +64,8 @@ export function createEngine(options: EngineOptions): WatchedEngine {
   const silentHosts = createHostMemory(limits.silentMs)
   const forgetfulHosts = createHostMemory(limits.forgetfulMs)
   const slowSites = createSlowSites(limits)
-  const shown = { reach: createReach(), greeted: createReach(), secured: createReach(), verified: createReach() }
-  const memories = { cleartextHosts, silentHosts, forgetfulHosts, ...shown }
+  const shown = createShown()
+  const memories = { cleartextHosts, silentHosts, forgetfulHosts, shown }
   const opening = { heloName, tlsContexts: createTlsContexts(), ...memories, limits, clockErrorMs }
   const tools = { pool, lateReplies, slowSites, opening, sourceAddresses, shapeOf, random }
 
@@ -79,6 +79,7 @@ export function createEngine(options: EngineOptions): WatchedEngine {
     },
     deliver: (delivery) => deliver(tools, delivery),
     load: () => ({ ...pool.load(), late: lateReplies.waiting() }),
+    lacking: () => SHOWN_BY_SERVERS.filter((each) => shown[each].isLacking()),
     close() {
       pool.close()
       lateReplies.close()

@@ -162,7 +162,7 @@ async function transactOnce(tools: LaneTools, lane: Lane, place: Place, session:
   tools.transacting--
   stopwatch.end()
   if (result.verdicts.some((verdict) => verdict?.reply))
-    tools.opening.reach.connected({ ip, sourceAddress: tools.sourceAddress })
+    tools.opening.shown.connection.connected({ ip, sourceAddress: tools.sourceAddress })
   lane.stopwatch = undefined
   lane.isUnproven = false
   noteResult(tools, lane, { place, session, recipients, result, evidence, stopwatch, isUsed, beganAtMs })

@@ -27,6 +27,18 @@ function networkKeyOf({ ip, sourceAddress = '' }: Way): string {
   return `${sourceAddress} ${address.kind()} ${address.range()}`
 }
 
+/** What servers show one after the other. */
+export const SHOWN_BY_SERVERS = ['connection', 'greeting', 'tls', 'certificate'] as const
+
+export type Shown = Record<(typeof SHOWN_BY_SERVERS)[number], Reach>
+
+export const createShown = (): Shown => ({
+  connection: createReach(),
+  greeting: createReach(),
+  tls: createReach(),
+  certificate: createReach(),
+})
+
 export function createReach() {
   /** The sites that lacked it since a server last showed it. */
   const unreached = createBoundedMap<UnreachedSite[]>({
@@ -34,6 +46,9 @@ export function createReach() {
     charactersOf: (sites) => sites.reduce((sum, { site }) => sum + site.length, 0),
   })
   return {
+    /** Whether all servers lack it on a way that this machine needs. It need not have IPv6. */
+    isLacking: () =>
+      [...unreached.keys()].some((key) => !key.startsWith(' ipv6') && (unreached.get(key)?.length ?? 0) >= SITES),
     connected: (way: Way) => unreached.delete(networkKeyOf(way)),
     /** Notes that a server of the site lacks it. Returns whether all lack it on this way. */
     isCutOff(site: string, way: Way): boolean {

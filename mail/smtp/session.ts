@@ -5,7 +5,7 @@ import type { EngineLimits, SiteLimits } from './engine-limits.ts'
 import { type Failure, failureOf } from './failure.ts'
 import type { HostMemory } from './host-memory.ts'
 import { hadAllOf, hasGivenUp } from './own-time.ts'
-import type { Reach } from './reach.ts'
+import type { Reach, Shown } from './reach.ts'
 import { isCompletion, type RawReply, wordsOf } from './reply.ts'
 import type { Stopwatch } from './stopwatch.ts'
 import {
@@ -72,11 +72,8 @@ export interface SessionOptions {
   silentHosts: HostMemory
   /** The hosts that offer PIPELINING and let commands go without a reply. */
   forgetfulHosts: HostMemory
-  /** What servers show of late: a connection, a greeting, TLS, and a certificate that is verified. */
-  reach: Reach
-  greeted: Reach
-  secured: Reach
-  verified: Reach
+  /** What servers show of late. */
+  shown: Shown
   limits: EngineLimits
   clockErrorMs(): number
 }
@@ -147,7 +144,7 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   const rule = tlsRuleOf(host, call.tlsDemandedBy)
   call.stopwatch.begin('connect')
   const stalledMs = unblocked.stalledMs()
-  const connection = await dialHost({ ...call, reach: options.reach, limits: options.limits })
+  const connection = await dialHost({ ...call, reach: options.shown.connection, limits: options.limits })
   if (connection.kind === 'not_connected') return { ...connection, kind: 'failure', phase: 'connect' }
   const { ip, socket } = connection
   const way = { ip, sourceAddress: call.sourceAddress }
@@ -159,14 +156,14 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   const ourNames = [options.heloName, call.sourceAddress ?? socket.localAddress ?? '']
   const plain = new Wire(socket, 1, stalledMs)
   const greeting = await command(plain, { ...call, commandMs: call.greetingMs }, 'greeting')
-  if (greeting.kind === 'reply' || greeting.reply) options.greeted.connected(way)
-  else if (isWithoutWords(greeting, call)) return quitWith(plain, lacking(options.greeted, greeting))
+  if (greeting.kind === 'reply' || greeting.reply) options.shown.greeting.connected(way)
+  else if (isWithoutWords(greeting, call)) return quitWith(plain, lacking(options.shown.greeting, greeting))
   const delaysEachRecipient = greeting.kind === 'reply' && DELAYING_SERVERS.test(greeting.lines[0] ?? '')
   const unused = { messages: 0, needsReset: false, isSpent: false }
   const session = { kind: 'session' as const, host, ip, ourNames, delaysEachRecipient, ...unused }
   const extensions = greeting.kind === 'failure' ? greeting : await hello(plain, call, options)
   if (extensions.kind === 'failure') return quitWith(plain, { ...extensions, ip })
-  const withoutOffer = extensions.starttls ? undefined : lacking(options.secured, WITHOUT_TLS)
+  const withoutOffer = extensions.starttls ? undefined : lacking(options.shown.tls, WITHOUT_TLS)
   if (withoutOffer && rule) return quitWith(plain, withoutOffer)
   if (!extensions.starttls || !wantTls)
     return {
@@ -179,14 +176,14 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
 
   const tlsStart = await startTls(plain, call, options)
   if (tlsStart.kind === 'failure') {
-    const failure = isBrokenTls(tlsStart, call) ? lacking(options.secured, tlsStart) : { ...tlsStart, ip }
+    const failure = isBrokenTls(tlsStart, call) ? lacking(options.shown.tls, tlsStart) : { ...tlsStart, ip }
     return quitWith(plain, rule ? failure : { ...tlsStart, ip })
   }
-  options.secured.connected(way)
+  options.shown.tls.connected(way)
   const { wire, tls, flaw } = tlsStart
-  if (tls.verified && !rule?.dane) options.verified.connected(way)
+  if (tls.verified && !rule?.dane) options.shown.certificate.connected(way)
   const flawed = { ...WITHOUT_TLS, detail: flaw, ip, tls }
-  const unverified = tls.verified || rule?.dane ? flawed : lacking(options.verified, flawed)
+  const unverified = tls.verified || rule?.dane ? flawed : lacking(options.shown.certificate, flawed)
   if (!tls.verified && rule?.mustVerify) return quitWith(wire, unverified)
   const secureExtensions = await hello(wire, call, options)
   if (secureExtensions.kind === 'failure') return quitWith(wire, { ...secureExtensions, ip, tls })

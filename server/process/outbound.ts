@@ -34,6 +34,8 @@ import type { Program } from './program.ts'
 
 export interface Outbound {
   send: Send
+  /** For readiness: `ok`, or what all servers lack of late without which no mail leaves. */
+  mailState(): string
   /** Sends mails of the house; undefined without NOTIFY_FROM. */
   sendHouseMail: SendHouseMail | undefined
   /** undefined unless SIMULATOR_INBOX is true. */
@@ -100,7 +102,12 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
   const { send, idle } = trackSends(createSend(sendParts), { load: db.load, metrics })
   ends.defer(() => db.recording.idle(UNSTORED_MS))
   ends.defer(idle)
-  return { send, sendHouseMail: houseMail(config, sendParts), inbox, firstAttemptsStarted: dispatcher.started }
+  const mailState = () => {
+    const [lack] = engine.lacking()
+    return lack === 'connection' || lack === 'greeting' ? `lacking ${lack}` : 'ok'
+  }
+  const sendHouseMail = houseMail(config, sendParts)
+  return { send, mailState, sendHouseMail, inbox, firstAttemptsStarted: dispatcher.started }
 }
 
 /** The recipe of a send for the mails of the house. No metric of sends counts them. */

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import type { WatchedResolver } from '../../mail/dns/resolver.ts'
 import type { WatchedEngine } from '../../mail/smtp/attempt.ts'
+import { SHOWN_BY_SERVERS } from '../../mail/smtp/reach.ts'
 import type { PolicyOf } from '../../mail/smtp/sts-policies.ts'
 import type { Database } from '../db/connect.ts'
 import type { Replicas } from '../db/replicas.ts'
@@ -54,6 +55,10 @@ export function watchEngine(metrics: Metrics, engine: WatchedEngine): void {
     ]
   })
   metrics.smtpWaiting.read(() => [[{}, engine.load().waiting]])
+  metrics.smtpLacking.read(() => {
+    const lacking = engine.lacking()
+    return SHOWN_BY_SERVERS.map((lack) => [{ lack }, lacking.includes(lack) ? 1 : 0])
+  })
 }
 
 export function watchResolver(metrics: Metrics, resolver: WatchedResolver): void {

@@ -29,9 +29,20 @@ export interface SharedReadiness {
 /**
  * `unknown` accompanies another state that says more. Sends need no worker: `none` delays retries and replays. The
  * primary serves in place of a replica that is behind, away or of another database. Sends do not wait for the
- * transaction by which streams of events are `held`.
+ * transaction by which streams of events are `held`. What all servers are `lacking` is no better in another process.
  */
-const READY = new Set(['ok', 'degraded', 'polling', 'none', 'unknown', 'behind', 'away', 'other_database', 'held'])
+const READY = new Set([
+  'ok',
+  'degraded',
+  'polling',
+  'none',
+  'unknown',
+  'behind',
+  'away',
+  'other_database',
+  'held',
+  'lacking',
+])
 const KEEP_MS = 1_000
 const POLL_MS = 500
 

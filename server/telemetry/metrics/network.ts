@@ -17,6 +17,13 @@ export const NETWORK = {
     help: 'Sends that wait for a connection because all connections to their site are in use.',
     process: 'api',
   },
+  smtpLacking: {
+    kind: 'gauge',
+    name: 'verdict_smtp_lacking',
+    help: '1 while five sites in a row lacked it and no server showed it: sends that need it are transient_failure.',
+    labels: { lack: ['connection', 'greeting', 'tls', 'certificate'] },
+    process: 'api',
+  },
   dnsAnswers: {
     kind: 'counter',
     name: 'verdict_dns_answers_total',

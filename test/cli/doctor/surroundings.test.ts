@@ -116,6 +116,11 @@ test('a service that is not ready fails with its faulty checks, and so does a pr
   )
   const PUBLIC_URL = `http://127.0.0.1:${await listenUntilEnd(proxy)}`
   expect(await diagnose('readyz', { PUBLIC_URL })).toEqual({ state: 'ok', seen: `${PUBLIC_URL}/readyz says ready` })
+  body = { checks: { database: 'ok', mail: 'lacking connection' } }
+  expect(await diagnose('readyz', { PUBLIC_URL })).toMatchObject({
+    state: 'warning',
+    seen: expect.stringMatching(/no mail leaves: .* lacking connection$/),
+  })
   status = 503
   body = { checks: { database: 'read_only', migrations: 'unknown', temporal: 'ok', worker: 'polling', draining: 'no' } }
   expect(await diagnose('readyz', { PUBLIC_URL })).toMatchObject({

@@ -1,10 +1,11 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import fc from 'fast-check'
 import { beforeAll, expect, test } from 'vitest'
+import { SHOWN_BY_SERVERS } from '../../../mail/smtp/reach.ts'
 import { demandTls } from '../../../mail/smtp/tls.ts'
 import { AUTHORITY, CERTIFICATE, RECEIVER_CERTIFICATE } from '../../harness/certificates.ts'
 import type { Script } from '../../harness/smtp-script.ts'
-import { engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
+import { exchangerWith, outcomeOf, send, siteOf, watchedEngineWith } from './deliver.ts'
 
 beforeAll(() => setDefaultCACertificates([...getCACertificates('default'), AUTHORITY]))
 
@@ -44,7 +45,7 @@ test('what five sites lack in a row is lacking on our side, until one shows it',
   const seen = new Set<string>()
   await fc.assert(
     fc.asyncProperty(rows, async (rows) => {
-      const engine = engineWith()
+      const engine = watchedEngineWith()
       const without = new Map(LACKS.map((lack) => [lack, new Set<string>()]))
       for (const { server, site, isDemanded } of rows.flat()) {
         const { lack } = SERVERS[server]!
@@ -64,6 +65,7 @@ test('what five sites lack in a row is lacking on our side, until one shows it',
         const theirs = lack === 'a greeting' ? 'connection_timeout' : 'policy_block'
         const outcome = outcomeOf(await send(engine, asked))
         seen.add(`${lack} ${outcome}`)
+        expect(engine.lacking()).toEqual(SHOWN_BY_SERVERS.filter((_, i) => without.get(LACKS[i - 1]!)?.size === 5))
         if (lack === 'nothing' || (lack !== 'a greeting' && !isStrict)) expect(outcome).toBe('delivered')
         else expect(outcome).toBe(isOurs ? 'our_fault' : theirs)
       }
