@@ -6,7 +6,7 @@ import type { Database } from '../db/connect.ts'
 import { firstIdAt, timeOfId } from '../db/ids.ts'
 import { matchingSql } from '../db/matching-sql.ts'
 import { run } from '../db/statement.ts'
-import { dueEntry, KNOWN_DAYS, type Refusal } from '../reputation/incidents.ts'
+import { dueEntry, isAboutMailbox, KNOWN_DAYS, kindOfReading, type Refusal } from '../reputation/incidents.ts'
 import { provesLife } from '../reputation/standings.ts'
 import { diagnose } from './diagnosis.ts'
 
@@ -49,6 +49,8 @@ interface Entry {
 interface StoredReply {
   eventId: string
   domain: string
+  /** That of the outcome which was stored. */
+  reason: string | null
   smtp: { mx?: string; code?: number; enhanced?: string; reply?: string; phase?: string } | null
   /** The text of a late bounce. */
   detail: string | null
@@ -78,12 +80,12 @@ const DELIVERIES = `
 
 // The replies to the address of one list, in the time in which refusals count together.
 const REPLIES = `
-  select r.event_id as "eventId", m.domain, r.smtp, null as detail
+  select r.event_id as "eventId", m.domain, r.reason, r.smtp, null as detail
   from recipients r join messages m on m.id = r.message_id
   where r.account_id = $1 and ${matchingSql('r.email')} = $2 and r.status = 'bounced' and not r.in_doubt
     and r.message_id between $4 and $5 and m.id between $4 and $5 and coalesce(m.tenant_id, '') = $3
   union all
-  select f.id, m.domain, null, f.detail
+  select f.id, m.domain, null, null, f.detail
   from feedback f join messages m on m.id = f.message_id
   where f.account_id = $1 and ${matchingSql('f.recipient')} = $2 and f.kind = 'late_bounce' and not f.is_member
     and f.id between $4 and $5
@@ -146,13 +148,16 @@ function shownReading(reply: StoredReply, email: string, ours: readonly string[]
 /** `rcpt` of `SMTP_PHASE_RCPT`. */
 const phaseOf = (name = '') => name.replace('SMTP_PHASE_', '').toLowerCase() as Phase
 
-function readingOf({ smtp, detail, domain }: StoredReply, recipient: string, known: readonly string[]) {
+function readingOf({ reason, smtp, detail, domain }: StoredReply, recipient: string, known: readonly string[]) {
   const ours = [...known, domain, `rp.${domain}`]
   if (detail !== null) return diagnose({ recipient, lines: [detail], ours })
   const { code, enhanced = '', reply: text = '', phase, mx = '' } = smtp ?? {}
   if (code === undefined) return {}
   // An earlier release left a status of another class in the text.
   const reply = toReply({ code, lines: [`${enhanced} ${text}`.trim()] })
-  const { reading } = classify({ phase: phaseOf(phase), reply, mx, names: { recipient, ours } })
-  return { kind: reading?.kind, readAs: reading && readAs(reading) }
+  const { outcome, reading } = classify({ phase: phaseOf(phase), reply, mx, names: { recipient, ours } })
+  const today = reading && readAs(reading)
+  // Not every reply decided: it may have been about another recipient, or a fault of ours decided.
+  if (!isAboutMailbox(reason)) return { readAs: reading?.kind ? (reason ?? today) : today }
+  return { kind: outcome.kind === 'bounced' ? kindOfReading(outcome.reason, today) : undefined, readAs: today }
 }

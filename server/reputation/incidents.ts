@@ -88,10 +88,12 @@ export function dueEntry(
   return longest && { kind: longest.kind, days: longest.days }
 }
 
+export const isAboutMailbox = (reason: string | null | undefined): boolean =>
+  reason === 'mailbox_full' || reason === 'mailbox_does_not_exist'
+
 /** The kind of a bounce that was read like this: `mailbox (unknown)`. Undefined where it is not about its address. */
 export function kindOfReading(reason: string | undefined, readAs: string | undefined): Kind | undefined {
-  const isAboutMailbox = reason === 'mailbox_full' || reason === 'mailbox_does_not_exist'
-  return isAboutMailbox && readAs !== undefined ? KIND_OF_READING.get(readAs) : undefined
+  return isAboutMailbox(reason) && readAs !== undefined ? KIND_OF_READING.get(readAs) : undefined
 }
 
 const KIND_OF_READING = new Map(

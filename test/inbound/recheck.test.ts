@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { BOUNCE_REASONS } from '../../mail/smtp/attempt.ts'
 import { firstIdAt, newId } from '../../server/db/ids.ts'
 import { feedback, messages, recipients, suppressions } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
@@ -23,6 +25,7 @@ beforeEach(() => run(database.db, 'truncate messages, recipients, feedback, supp
 interface Sent {
   days: number
   smtp?: { code?: number; enhanced?: string; reply?: string; phase: string; mx?: string }
+  reason?: string
   email?: string
   status?: 'delivered' | 'bounced'
   tenantId?: string
@@ -30,7 +33,8 @@ interface Sent {
 }
 
 /** A message that was sent this many days ago. Returns the id of its event. */
-async function sent({ days, smtp, email = EMAIL, status = 'bounced', tenantId, accountId = ACCOUNT }: Sent) {
+async function sent({ days, smtp, email = EMAIL, status = 'bounced', tenantId, accountId = ACCOUNT, ...more }: Sent) {
+  const { reason = status === 'bounced' ? 'mailbox_does_not_exist' : undefined } = more
   const atMs = ago(days)
   const [id, eventId, at] = [newId(atMs), newId(atMs), new Date(atMs)]
   const both = { accountId, status }
@@ -39,7 +43,7 @@ async function sent({ days, smtp, email = EMAIL, status = 'bounced', tenantId, a
   await database.db
     .insert(messages)
     .values({ ...both, ...place, id, sizeBytes: 1, createdAt: at, completedAt: at, request })
-  const outcome = { retryable: false, inDoubt: false, smtp }
+  const outcome = { retryable: false, inDoubt: false, reason, smtp }
   await database.db.insert(recipients).values({ ...both, ...outcome, messageId: id, position: 0, eventId, email })
   return { id, eventId }
 }
@@ -83,6 +87,20 @@ test.each([
   const { judged, unknown, doubtful } = await recheck({}, ['mx.ours.test'])
   expect([judged, unknown]).toEqual([1, 0])
   expect(doubtful.map(({ readAs, reply }) => [readAs, reply])).toEqual(doubt ? [doubt] : [])
+})
+
+test('a reply holds an entry only where its outcome was about the mailbox, and is so today', async () => {
+  const world = fc.record({ reason: fc.constantFrom(...BOUNCE_REASONS), code: fc.constantFrom(450, 550) })
+  await fc.assert(
+    fc.asyncProperty(world, async ({ reason, code }) => {
+      await run(database.db, 'truncate messages, recipients, suppressions')
+      await entry({ days: 2, reason, smtp: { ...UNKNOWN, code } })
+      const { unknown, doubtful } = await recheck()
+      const isHeld = code === 550 && (reason === 'mailbox_does_not_exist' || reason === 'mailbox_full')
+      expect([unknown, doubtful.length]).toEqual([0, isHeld ? 0 : 1])
+    }),
+    { numRuns: 30 },
+  )
 })
 
 test('an exchanger of a known provider is read as such', async () => {
