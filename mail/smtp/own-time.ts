@@ -8,9 +8,9 @@ import type { Failure } from './failure.ts'
 /** A server that we kept waiting for this time may have given up because of it. */
 const PATIENCE_MS = 3_000
 
-/** Whether a server closed, or said 421 to no command, because we kept it waiting. */
-export function hasGivenUp({ how, reply, keptMs = 0 }: Failure): boolean {
-  return (how === 'closed' || reply?.code === 421) && keptMs >= PATIENCE_MS
+/** Whether a server closed, or refused what was no command, because we kept it waiting. */
+export function hasGivenUp({ how, keptMs = 0 }: Failure): boolean {
+  return (how === 'closed' || how === 'refused') && keptMs >= PATIENCE_MS
 }
 
 export type OwnTime = ReturnType<typeof createOwnTime>
