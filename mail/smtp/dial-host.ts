@@ -66,6 +66,8 @@ class Dial {
   readonly #failures: ConnectFailure[] = []
   #next = 0
   #raceTimer: NodeJS.Timeout | undefined
+  /** Take back that the site was counted as silent. */
+  #takeBacks: (() => void)[] = []
 
   constructor(options: DialOptions, resolve: (result: HostConnection | ConnectFailure) => void) {
     const { host, sourceAddress } = options
@@ -90,7 +92,7 @@ class Dial {
     clearTimeout(this.#raceTimer)
     const ip = this.#addresses[this.#next++]
     if (ip === undefined) return
-    const { host, reach, sourceAddress, connectMs, untilMs, limits } = this.#options
+    const { host, site, reach, sourceAddress, connectMs, untilMs, limits } = this.#options
     const socket = connect({ host: ip, port: host.port, localAddress: sourceAddress, noDelay: true })
     socket.on('connect', () => {
       reach.connected({ ip, sourceAddress })
@@ -107,7 +109,10 @@ class Dial {
     const alarm = new Alarm(() => this.#fail(ip, 'timeout', 'silent', unblocked.now() - startedAtMs))
     alarm.set(Math.min(performance.now() + connectMs, untilMs))
     this.#tries.set(ip, { socket, alarm })
-    this.#raceTimer = setTimeout(this.#tryNext, limits.raceMs)
+    this.#raceTimer = setTimeout(() => {
+      this.#takeBacks.push(reach.noteSilent(site, { ip, sourceAddress }))
+      this.#tryNext()
+    }, limits.raceMs)
   }
 
   #fail(ip: string, how: ConnectFailure['how'], detail: string, silentMs?: number) {
@@ -116,6 +121,7 @@ class Dial {
     const { site, reach, sourceAddress, connectMs } = this.#options
     const isUnreached =
       how === 'timeout' ? (silentMs ?? 0) >= connectMs / 2 : how === 'closed' && !ANSWERS.includes(detail)
+    if (isUnreached) this.#takeBacks = []
     const isCutOff = isUnreached && reach.isCutOff(site, { ip, sourceAddress })
     const failure: ConnectFailure = {
       kind: 'not_connected',
@@ -132,6 +138,7 @@ class Dial {
 
   #finish(result: HostConnection | ConnectFailure): void {
     clearTimeout(this.#raceTimer)
+    for (const takeBack of this.#takeBacks) takeBack()
     this.#options.signal?.removeEventListener('abort', this.#giveUp)
     for (const { socket, alarm } of this.#tries.values()) {
       alarm.stop()

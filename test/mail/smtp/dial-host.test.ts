@@ -2,10 +2,10 @@ import { getEventListeners } from 'node:events'
 import { Socket } from 'node:net'
 import fc from 'fast-check'
 import { afterEach, expect, test, vi } from 'vitest'
-import { dialHost } from '../../../mail/smtp/dial-host.ts'
+import { type ConnectFailure, dialHost } from '../../../mail/smtp/dial-host.ts'
 import { ENGINE_LIMITS } from '../../../mail/smtp/engine-limits.ts'
 import { createReach, type Reach } from '../../../mail/smtp/reach.ts'
-import { quietFor } from '../../harness/waits.ts'
+import { quietFor, takes } from '../../harness/waits.ts'
 import { closedPort, engineWith, exchangerWith, hostOf, outcomeOf, send } from './deliver.ts'
 
 // The faults that no server of a test can cause: each address answers as the test says, without a network.
@@ -207,6 +207,40 @@ test('after five sites in a row without a connection the fault is ours, until on
   )
   expect(cutOff).toBeGreaterThan(0)
 })
+
+test('sites that are silent at the same time count before their time is over, and those that answer do not', async () => {
+  const answer = fc.constantFrom('silent', 'ETIMEDOUT', 'ECONNREFUSED')
+  const world = fc.record({ later: fc.array(answer, { minLength: 1, maxLength: 12 }), isReached: fc.boolean() })
+  const seen = new Set<string>()
+  await fc.assert(
+    fc.asyncProperty(world, async ({ later, isReached }) => {
+      const reach = createReach()
+      const answers = Object.fromEntries(later.map((_, i) => [`192.0.2.${i}`, 'silent']))
+      const { sockets } = network({ ...answers, '192.0.2.99': 'open' })
+      const dialling = later.map((_, i) => dialAlone(`192.0.2.${i}`, reach))
+      await takes(20, undefined)
+      for (const [i, code] of later.entries()) if (code === 'ECONNREFUSED') failWith(sockets[i]!, code)
+      await takes(5, undefined)
+      if (isReached) await dialAlone('192.0.2.99', reach)
+      for (const [i, code] of later.entries()) if (code === 'ETIMEDOUT') failWith(sockets[i]!, code)
+      const silent = later.filter((code) => code !== 'ECONNREFUSED').length
+      for (const [i, result] of (await Promise.all(dialling)).entries()) {
+        seen.add((result as ConnectFailure).how)
+        if (later[i] === 'ECONNREFUSED') expect(result).toMatchObject({ how: 'closed' })
+        else if (!isReached) expect((result as ConnectFailure).how === 'unreachable').toBe(silent >= 5)
+      }
+      vi.restoreAllMocks()
+    }),
+    { numRuns: 40 },
+  )
+  expect([...seen].sort()).toEqual(['closed', 'timeout', 'unreachable'])
+})
+
+function dialAlone(ip: string, reach: Reach) {
+  const host = { name: ip, preference: 0, addresses: [ip], port: 25 }
+  const untilMs = performance.now() + 10_000
+  return dialHost({ host, site: ip, reach, untilMs, connectMs: 100, limits: { ...ENGINE_LIMITS, raceMs: 5 } })
+}
 
 test('sites that were not reached over a minute ago do not count, and those on the own network are counted apart', () => {
   let nowMs = 0
