@@ -22,7 +22,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'server/errors.ts': ['gen'],
   'server/caller.ts': ['server/db', 'tracing'],
   'server/config': [],
-  'server/db': ['gen', 'net', 'server/async', 'server/config', 'package.json'],
+  'server/db': ['gen', 'net', 'server/async', 'server/config', 'server/errors.ts', 'package.json'],
   'server/directory': ['server/db'],
   'server/access': [...SHARED, 'mail', 'server/caller.ts', 'server/directory'],
   'server/reputation': [...SHARED, 'mail'],

@@ -2,6 +2,7 @@ import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import postgres, { type Sql } from 'postgres'
 import packageJson from '../../package.json' with { type: 'json' }
 import { readDatabaseUrl } from '../config/database-url.ts'
+import { boundTransactions } from './bounded-transactions.ts'
 import type { NoteBatch } from './collector.ts'
 import { createHealth, type DatabaseHealth } from './database-health.ts'
 import { drizzle } from './drizzle.ts'
@@ -14,7 +15,8 @@ import { createWarmConnections, REOPEN_MS } from './warm.ts'
 
 // This file opens the database. `primary.ts` finds the server that takes writes, by `probe.ts` and on the sockets of
 // `database-sockets.ts`; `outage.ts` waits while it moves, and `warm.ts` keeps connections for single statements.
-// `replicas.ts` serves reads that may lag; `replication.ts` says by how much.
+// `bounded-transactions.ts` keeps the calls of one account from taking all connections. `replicas.ts` serves reads that
+// may lag; `replication.ts` says by how much.
 //
 // A process waits for its database (`wait.ts`), refuses one that it cannot use (`applied-migrations.ts`, `encoding.ts`,
 // `database-fault.ts`), and then shows its state (`database-readiness.ts`, `database-health.ts`, `recording.ts`).
@@ -135,6 +137,7 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
     await Promise.all([endPool(options), warm.end(options)])
   }
   client.end = endBoth
+  boundTransactions(client, connections - warmCount)
   const noteBatch = (statement: string) => batchNotes?.(statement)
   const health = createHealth(client, () => primary.suspect())
   return Object.assign(db, { warm, health, outage: primary, recording: new Recording(), load, noteBatch })

@@ -11,7 +11,7 @@ import { type BodyLimits, shortBodies } from './body/body.ts'
 import { type ByteBudget, createByteBudget } from './body/byte-budget.ts'
 import type { Call, RawRequest, RawResponse } from './call.ts'
 import { createFastify } from './fastify.ts'
-import { refuseUnfitText, showErrors } from './interceptors.ts'
+import { forCaller, refuseUnfitText, showErrors } from './interceptors.ts'
 import { createHostCheck, refuseOtherHosts } from './own-hosts.ts'
 import { createRequestLog } from './request-log.ts'
 import { endSpan, traced } from './request-span.ts'
@@ -151,7 +151,7 @@ export async function createApp(parts: AppParts): Promise<App> {
   }
   const records = { log: parts.log, inFlight, ended }
   const readiness = shareReadiness({ check: parts.checks, draining: leaving.signal })
-  const interceptors = [showErrors(onRefused), refuseUnfitText, ...(parts.interceptors ?? [])]
+  const interceptors = [showErrors(onRefused), forCaller, refuseUnfitText, ...(parts.interceptors ?? [])]
   const admitted = (admit: Admit) => undrained(draining.signal, traced(tracing, admit))
   const { turns = new FairTurns() } = parts
   const limits = bodyLimits({ ...LIMITS, ...parts.limits }, { turns, draining: draining.signal })

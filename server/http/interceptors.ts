@@ -1,7 +1,9 @@
 import type { Message } from '@bufbuild/protobuf'
 import { Code, ConnectError, type ContextValues, type Interceptor } from '@connectrpc/connect'
+import { onBehalfOf } from '../async/on-behalf.ts'
 import { itemFaultsKey } from '../caller.ts'
 import { OutcomeUnknown, reasonOf } from '../errors.ts'
+import { holderOf } from './body/body.ts'
 import { refuseContents } from './body/deferred-refusal.ts'
 import { refusal } from './body/faults.ts'
 import { textFaults } from './body/text.ts'
@@ -48,6 +50,10 @@ async function* relayed<Message>(messages: AsyncIterable<Message>, request: RpcR
     throw visibleError(error, request)
   }
 }
+
+/** Lets the transactions of a call count as its caller's. */
+export const forCaller: Interceptor = (next) => (request) =>
+  onBehalfOf(holderOf(callOf(request.contextValues)), () => next(request))
 
 /** Refuses text that could not be stored or passed on. */
 export const refuseUnfitText: Interceptor = (next) => (request) => {
