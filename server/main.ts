@@ -42,10 +42,7 @@ import { createPost } from './webhooks/post/post.ts'
 
 // `npm run api`: Temporal and webhooks -> upkeep -> sends -> the API -> bounces -> SMTP front -> listen.
 
-/** What waits for longer is tried again, beside the sends of others (db/collector.ts). */
-const LOCK_MS = 1_000
-
-await runProcess({ name: 'API', lockMs: LOCK_MS, check: checkSourceAddresses, start })
+await runProcess({ name: 'API', check: checkSourceAddresses, start })
 
 async function checkSourceAddresses({ smtpSourceAddresses }: Config): Promise<void> {
   const faults = await sourceAddressFaults(smtpSourceAddresses)

@@ -98,12 +98,12 @@ export function createActivities(parts: ActivityParts) {
   }
 
   async function attemptOne(dispatchId: string, group: GroupAttempt): Promise<DispatchResult> {
-    const { endpoint, attempt, early, nextDelayMs } = group
+    const { endpoint, account = endpoint, attempt, early, nextDelayMs } = group
     const cancelled = cancellationSignal()
     const release = await postSlots.acquire(endpoint, { signal: AbortSignal.any([cancelled, stopping]) })
     if (!release) throw new Error('the worker stops, or the workflow was cancelled')
     try {
-      const ids = { dispatchId: uuidOf('dsp', dispatchId), number: attempt }
+      const ids = { dispatchId: uuidOf('dsp', dispatchId), number: attempt, account }
       return { dispatchId, ...(await attemptOnce({ ...ids, early, nextDelayMs, signal: cancelled })) }
     } finally {
       release()

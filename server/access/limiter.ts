@@ -58,7 +58,7 @@ export function createLimiter(db: Database): (accountId: string, perMinute: numb
       for (const [caller, places] of taken) if (places.next <= places.last) keep(caller, places)
       return own
     },
-    { repeatable: db, note: db.noteBatch('count_requests') },
+    { repeatable: db, note: db.noteBatch('count_requests'), groupOf: ({ caller }) => caller },
   )
 
   function keep(caller: string, places: Places): void {

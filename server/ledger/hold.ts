@@ -20,13 +20,14 @@ const HOLD = `
  * Hold: keeps the sweeper from a message whose end this process knows and cannot store yet. When the process dies, the
  * sweeper settles it that much later.
  */
-export function createHold(db: Database): (claim: Pick<Claim, 'messageId' | 'claimId'>) => Promise<void> {
-  const hold = createCollector<{ json: string }, void>(
+export function createHold(db: Database): (claim: Pick<Claim, 'messageId' | 'claimId' | 'accountId'>) => Promise<void> {
+  const hold = createCollector<{ json: string; accountId: string }, void>(
     async (rows) => {
       await run(db, HOLD, [jsonArray(rows)])
       return rows.map(() => undefined)
     },
-    { lingerMs: GATHER_MS },
+    { lingerMs: GATHER_MS, groupOf: ({ accountId }) => accountId },
   )
-  return ({ messageId, claimId }) => hold({ json: JSON.stringify({ id: messageId, claim: claimId }) })
+  return ({ messageId, claimId, accountId }) =>
+    hold({ accountId, json: JSON.stringify({ id: messageId, claim: claimId }) })
 }

@@ -5,7 +5,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from '../config/config.ts'
 import { createDatabaseClock } from '../db/clock.ts'
-import { connect } from '../db/connect.ts'
+import { connect, LOCK_MS } from '../db/connect.ts'
 import { databaseFault } from '../db/database-fault.ts'
 import { waitForDatabase } from '../db/wait.ts'
 import type { DispatchedEvent } from '../ledger/first-attempts-offer.ts'
@@ -37,7 +37,7 @@ const parent = parentPort
 const config: Config = workerData
 const log = createLogger(config.logLevel)
 const metrics = createMetrics('api')
-const db = connect(config.databaseUrl, { connections: 3, batchNotes: createBatchCounter(metrics) })
+const db = connect(config.databaseUrl, { connections: 3, lockMs: LOCK_MS, batchNotes: createBatchCounter(metrics) })
 watchDatabase(metrics, db)
 watchEventLoop(metrics, 'first_attempts')
 const started = start()

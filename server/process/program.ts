@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import packageJson from '../../package.json' with { type: 'json' }
 import { type Config, readConfig, reportFaults } from '../config/config.ts'
 import { createDatabaseClock, type DatabaseClock } from '../db/clock.ts'
-import { connect, type Database } from '../db/connect.ts'
+import { connect, type Database, LOCK_MS } from '../db/connect.ts'
 import { databaseFault } from '../db/database-fault.ts'
 import { waitForDatabase } from '../db/wait.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
@@ -36,8 +36,6 @@ export interface Program {
 export interface Process {
   /** For messages: "The API cannot start". */
   name: 'API' | 'worker'
-  /** The longest that its statements wait for a lock, in milliseconds; without a limit when absent. */
-  lockMs?: number
   /** Checks the configuration before the database is used. Throws, or reports the faults. */
   check(config: Config): Promise<void> | void
   /** Resolves when the process serves, to the message for its parent process. */
@@ -106,11 +104,11 @@ async function beginUntilStarted(parts: Process, settings: Settings) {
 }
 
 /** Returns the message for the parent process. */
-async function begin({ name, lockMs, start }: Process, settings: Settings, ends: AsyncDisposableStack) {
+async function begin({ name, start }: Process, settings: Settings, ends: AsyncDisposableStack) {
   const { config, log } = settings
   const limits = keepLimits({ log, ends }, config)
   const metrics = createMetrics(name === 'API' ? 'api' : 'worker')
-  const db = connect(config.databaseUrl, { connections: 10, lockMs, batchNotes: createBatchCounter(metrics) })
+  const db = connect(config.databaseUrl, { connections: 10, lockMs: LOCK_MS, batchNotes: createBatchCounter(metrics) })
   watchDatabase(metrics, db)
   ends.defer(() => db.$client.end({ timeout: 5 }))
   await waitForDatabase(db, (what) => log.warn(what))

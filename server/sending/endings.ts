@@ -13,7 +13,7 @@ const MAX_PAUSE_MS = 1_000
 
 /** Stores the end of a claim. */
 export type StoreEnding = <T>(
-  claim: Pick<Claim, 'messageId' | 'claimId'>,
+  claim: Pick<Claim, 'messageId' | 'claimId' | 'accountId'>,
   leaseUntilMs: number,
   store: () => Promise<T>,
   onError?: (error: unknown) => void,

@@ -40,6 +40,8 @@ export interface NextAttempt {
   /** UUID. */
   dispatchId: string
   number: number
+  /** The account of the dispatch, by any name. By default its rows wait for locks by themselves. */
+  account?: string
   /** Whether the attempt may begin before it is due, because an operator asked for it. */
   early?: boolean
 }
@@ -89,16 +91,16 @@ export const BEGIN = `
 
 /** Begins an attempt, which then counts as made. Returns undefined when the dispatch is over. */
 export function createBeginNext(db: Database): (attempt: NextAttempt) => Promise<OpenDispatch | undefined> {
-  const begin = createCollector<{ json: string; id: string }, OpenDispatch | undefined>(
+  const begin = createCollector<{ json: string; id: string; account: string }, OpenDispatch | undefined>(
     async (requests) => {
       const rows = await run<OpenDispatch & { id: string }>(db, BEGIN, [jsonArray(requests)])
       const byId = new Map(rows.map((row) => [row.id, row]))
       return requests.map(({ id }) => byId.get(id))
     },
-    { note: db.noteBatch('begin_attempts') },
+    { note: db.noteBatch('begin_attempts'), groupOf: ({ account }) => account },
   )
-  return ({ dispatchId, number, early = false }) =>
-    begin({ id: dispatchId, json: JSON.stringify({ id: dispatchId, number, early }) })
+  return ({ dispatchId, number, early = false, account = dispatchId }) =>
+    begin({ id: dispatchId, account, json: JSON.stringify({ id: dispatchId, number, early }) })
 }
 
 export const UNDO_BEGIN = `update open_dispatches set started_at = null where id = $1 and attempt = $2`

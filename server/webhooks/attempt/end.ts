@@ -105,15 +105,15 @@ const TRY_MS = 15_000
  * and made again under the same number.
  */
 export function createEndAttempt(db: Database): (end: AttemptEnd) => Promise<void> {
-  const commit = createCollector<{ json: string }, true>(
+  const commit = createCollector<{ json: string; accountId: string }, true>(
     async (rows) => {
       await run(db, END, [jsonArray(rows)])
       return rows.map(() => true)
     },
-    { lingerMs: LINGER_MS, note: db.noteBatch('end_attempts') },
+    { lingerMs: LINGER_MS, note: db.noteBatch('end_attempts'), groupOf: ({ accountId }) => accountId },
   )
   return (end) => {
-    const row = { json: inputRow(end) }
+    const row = { json: inputRow(end), accountId: end.accountId }
     return keepTrying(() => commit(row))
   }
 }

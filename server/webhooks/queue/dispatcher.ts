@@ -87,7 +87,7 @@ export function createDispatcher({ db, clock, attemptFirst, nextDelayMs, onLeave
   /** Stores that no attempt was made. Should that fail, the end of the lease says that one may have been made. */
   function leave(event: DispatchedEvent): void {
     onLeave?.()
-    track(keepTrying(() => giveUpLease(event.dispatchId)).catch(onError))
+    track(keepTrying(() => giveUpLease(event)).catch(onError))
   }
 
   function track(work: Promise<unknown>): void {
@@ -110,13 +110,13 @@ export function createDispatcher({ db, clock, attemptFirst, nextDelayMs, onLeave
 export const GIVE_UP_LEASE = `
   update open_dispatches set lease_until = null where id = any($1::uuid[]) and attempt = 1 and workflow_id is null`
 
-function giveUpStep(db: Database): (id: string) => Promise<boolean> {
-  const giveUp = createCollector<{ json: string }, boolean>(
+function giveUpStep(db: Database): (event: DispatchedEvent) => Promise<boolean> {
+  const giveUp = createCollector<{ json: string; accountId: string }, boolean>(
     async (rows) => {
       await run(db, GIVE_UP_LEASE, [uuidArray(rows.map(({ json }) => json))])
       return rows.map(() => true)
     },
-    { note: db.noteBatch('give_up_leases') },
+    { note: db.noteBatch('give_up_leases'), groupOf: ({ accountId }) => accountId },
   )
-  return (id) => giveUp({ json: id })
+  return ({ dispatchId, accountId }) => giveUp({ json: dispatchId, accountId })
 }
