@@ -1789,7 +1789,7 @@ with orphan as materialized (
   select id from open_dispatches d
   where workflow_id is null and lease_until is null
     and not exists (select from webhook_endpoints w where w.id = d.endpoint_id)
-  order by id for update skip locked
+  limit 1000 for update skip locked
 ),
 cancelled as (
   delete from open_dispatches d using orphan o where d.id = o.id returning d.*

@@ -163,6 +163,9 @@ function inputRow({
   })
 }
 
+/** The most dispatches without an endpoint that one statement cancels. */
+export const MAX_CANCELLED = 1_000
+
 /** SQL: the current time, or the time of creation where the clocks disagree and that is later. */
 export const ENDED_NOW = 'greatest(created_at, clock_timestamp())'
 

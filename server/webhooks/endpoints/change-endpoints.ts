@@ -7,7 +7,7 @@ import { newId, publicId } from '../../db/ids.ts'
 import { lockAccount } from '../../db/lock-account.ts'
 import { MAX_ENDPOINTS, webhookEndpoints, webhookUrls } from '../../db/schema.ts'
 import { one, run } from '../../db/statement.ts'
-import { ENDED_NOW, intoDispatchHistory } from '../attempt/end.ts'
+import { ENDED_NOW, intoDispatchHistory, MAX_CANCELLED } from '../attempt/end.ts'
 import { newSecret } from '../attempt/signature.ts'
 import { type Endpoint, findEndpoint, findEndpoints, isEndpoint, now, SHOWN, type WhichEndpoint } from './endpoints.ts'
 
@@ -214,33 +214,39 @@ export async function rotateSecret(
   })
 }
 
-// Dispatches that wait end in the commit that deletes the endpoint. They are locked in the order of their ids, as
-// everywhere. A dispatch whose attempt is running ends with that attempt as acknowledged, or is cancelled before the
-// next one.
+/** Before every id. */
+const BEFORE_ALL = '00000000-0000-0000-0000-000000000000'
+
 const DELETE = `
   with endpoint as (
     delete from webhook_endpoints where id = $1 returning id, account_id
-  ),
-  health as (
-    delete from webhook_hours h using endpoint e where h.account_id = e.account_id and h.endpoint_id = e.id
+  )
+  delete from webhook_hours h using endpoint e where h.account_id = e.account_id and h.endpoint_id = e.id`
+
+// A piece of the dispatches that wait, in the order of their ids. One whose attempt is running ends with that attempt as
+// acknowledged, or is cancelled before the next one. So does one that is locked, and what a killed process has left.
+const CANCEL_PIECE = `
+  with piece as materialized (
+    select id from open_dispatches where endpoint_id = $1 and id > $2 order by id limit ${MAX_CANCELLED}
   ),
   open as materialized (
     select d.id, d.workflow_id,
       d.started_at is not null or coalesce(d.lease_until > clock_timestamp(), false) as is_attempted
-    from open_dispatches d join endpoint e on e.id = d.endpoint_id
-    order by d.id for update of d
+    from open_dispatches d join piece p on p.id = d.id
+    order by d.id for update of d skip locked
   ),
   cancelled as (
     delete from open_dispatches d using open o where d.id = o.id and not o.is_attempted returning d.*
   ),
   kept as (${intoDispatchHistory('cancelled', "'cancelled'", ENDED_NOW)}
   )
-  select coalesce((select json_agg(distinct workflow_id) from open where workflow_id is not null), '[]') as "workflowIds"
-  from endpoint`
+  select (select max(id::text) from piece) as last,
+    coalesce((select json_agg(distinct workflow_id) from open where workflow_id is not null), '[]') as "workflowIds"`
 
 /**
- * Deletes an endpoint with its secrets and its figures, and cancels the dispatches that wait. Returns the ids of the
- * workflows that have nothing left to attempt; undefined without the endpoint.
+ * Deletes an endpoint with its secrets and its figures, and then cancels the dispatches that wait, in pieces: there may
+ * be a million. Nothing is posted from the deletion on. Returns the ids of the workflows that have nothing left to
+ * attempt; undefined without the endpoint.
  */
 export async function deleteEndpoint(
   db: Database,
@@ -248,14 +254,26 @@ export async function deleteEndpoint(
   which: WhichEndpoint,
   requester?: Requester,
 ): Promise<string[] | undefined> {
-  return changeAs(db, requester, async (tx, author) => {
+  const endpointId = await changeAs(db, requester, async (tx, author) => {
     await lockAccount(tx, accountId)
     const endpoint = await findEndpoint(tx, accountId, which)
     if (!endpoint) return undefined
-    const { workflowIds } = one(await run<{ workflowIds: string[] }>(tx, DELETE, [endpoint.id]))
+    await run(tx, DELETE, [endpoint.id])
     await retireUrl(tx, endpoint.id)
     const fields = { target: endpoint.url, before: recorded(endpoint) }
     if (author) await record(tx, { ...author, action: 'webhook.delete', ...fields })
-    return workflowIds
+    return endpoint.id
   })
+  return endpointId === undefined ? undefined : cancelWaiting(db, endpointId)
+}
+
+async function cancelWaiting(db: Database, endpointId: string): Promise<string[]> {
+  const found = new Set<string>()
+  for (let after: string | null = BEFORE_ALL; after !== null; ) {
+    type Piece = { last: string | null; workflowIds: string[] }
+    const { last, workflowIds }: Piece = one(await run<Piece>(db, CANCEL_PIECE, [endpointId, after]))
+    for (const id of workflowIds) found.add(id)
+    after = last
+  }
+  return [...found]
 }

@@ -2,7 +2,7 @@ import { runEvery } from '../../async/run-every.ts'
 import { jsonArray } from '../../db/collector.ts'
 import type { Database } from '../../db/connect.ts'
 import { inMs, run } from '../../db/statement.ts'
-import { ENDED_NOW, intoDispatchHistory, unknownAttempts } from '../attempt/end.ts'
+import { ENDED_NOW, intoDispatchHistory, MAX_CANCELLED, unknownAttempts } from '../attempt/end.ts'
 import type { StoredOutcome } from '../post/post-outcomes.ts'
 import { groupDispatches, type PendingDispatch } from './groups.ts'
 import { createRevive, type ReviveLimits } from './revive.ts'
@@ -68,7 +68,7 @@ export const CANCEL_ORPHANS = `
     select id from open_dispatches d
     where workflow_id is null and lease_until is null
       and not exists (select from webhook_endpoints w where w.id = d.endpoint_id)
-    order by id for update skip locked
+    limit ${MAX_CANCELLED} for update skip locked
   ),
   cancelled as (
     delete from open_dispatches d using orphan o where d.id = o.id returning d.*
