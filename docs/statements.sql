@@ -1802,8 +1802,10 @@ cancelled as (
 -- unassigned-dispatches
 -- Reads dispatches that have no workflow yet.
 with unstarted as (
-  select count(distinct workflow_id) as workflows from open_dispatches
-  where workflow_id is not null and handed_over_at is null
+  select coalesce(sum(least(workflows, 50)), 0) as workflows from (
+    select count(distinct workflow_id) as workflows from open_dispatches
+    where workflow_id is not null and handed_over_at is null group by account_id
+  ) as of_account
 ),
 waiting as (
   select endpoint_id, attempt, min(due_at) as due_at from open_dispatches
@@ -1842,10 +1844,10 @@ update open_dispatches d set workflow_id = i.workflow_id from input i where d.id
 -- assigned-dispatches
 -- Reads dispatches whose workflow may not be started.
 with unstarted as materialized (
-  select distinct workflow_id from open_dispatches
+  select workflow_id, row_number() over (partition by account_id order by min(due_at)) as turn from open_dispatches
   where workflow_id is not null and handed_over_at is null
     and (kind = 'original' or created_at < clock_timestamp() - interval '10 seconds')
-  limit 100
+  group by account_id, workflow_id order by turn limit 100
 )
 select d.workflow_id as "workflowId", d.kind, d.id, d.event_id as "eventId", d.message_id as "messageId",
   d.account_id as "accountId", d.endpoint_id as "endpointId", d.attempt, d.traceparent,
@@ -1859,7 +1861,7 @@ left join lateral (
   select outcome, status_code, cause from attempts a where a.dispatch_id = d.id and a.number = d.attempt - 1
   order by started_at desc limit 1
 ) a on true
-order by d.workflow_id, d.id;
+order by u.turn, d.workflow_id, d.id;
 
 -- handed-over
 -- Stores that workflows are started.
@@ -1876,11 +1878,11 @@ having bool_and(started_at is null or started_at < clock_timestamp() - interval 
 -- overdue-workflows
 -- Finds workflows whose dispatches are overdue.
 with overdue as materialized (
-  select distinct workflow_id from open_dispatches
+  select workflow_id, row_number() over (partition by account_id order by min(due_at)) as turn from open_dispatches
   where workflow_id is not null and handed_over_at is not null
     and due_at < clock_timestamp() - $1 * interval '1 millisecond'
     and (looked_at is null or looked_at < clock_timestamp() - $1 * interval '1 millisecond')
-  limit 100
+  group by account_id, workflow_id order by turn limit 100
 )
 update open_dispatches d set looked_at = clock_timestamp() from overdue o where d.workflow_id = o.workflow_id
 returning d.workflow_id as id;

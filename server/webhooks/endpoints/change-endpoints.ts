@@ -268,12 +268,12 @@ export async function deleteEndpoint(
 }
 
 async function cancelWaiting(db: Database, endpointId: string): Promise<string[]> {
-  const found = new Set<string>()
+  const found: string[] = []
   for (let after: string | null = BEFORE_ALL; after !== null; ) {
     type Piece = { last: string | null; workflowIds: string[] }
     const { last, workflowIds }: Piece = one(await run<Piece>(db, CANCEL_PIECE, [endpointId, after]))
-    for (const id of workflowIds) found.add(id)
+    found.push(...workflowIds)
     after = last
   }
-  return [...found]
+  return [...new Set(found)]
 }

@@ -81,11 +81,14 @@ const timesOf = (row: string) => `
 
 // The rows of the endpoints whose dispatches have been due for longest, as many endpoints as workflows may be started.
 // Accounts take turns, first with their endpoints and then with their rows, so that one account cannot take a whole
-// pass. An endpoint gives at most ten times its even share, so that a pass stays cheap.
+// pass, nor with workflows that wait for their start. An endpoint gives at most ten times its even share, so that a pass
+// stays cheap.
 export const UNASSIGNED = `
   with unstarted as (
-    select count(distinct workflow_id) as workflows from open_dispatches
-    where workflow_id is not null and handed_over_at is null
+    select coalesce(sum(least(workflows, ${WORKFLOWS_PER_PASS / 2})), 0) as workflows from (
+      select count(distinct workflow_id) as workflows from open_dispatches
+      where workflow_id is not null and handed_over_at is null group by account_id
+    ) as of_account
   ),
   waiting as (
     select endpoint_id, attempt, min(due_at) as due_at from open_dispatches
@@ -148,13 +151,13 @@ async function assign({ db, workflows: { maxGroup }, scheduleMs }: HandOverParts
 }
 
 // The call that asks for a replay also starts its workflow. When that has not happened within ten seconds, the call is
-// gone.
+// gone. Accounts take turns.
 export const ASSIGNED = `
   with unstarted as materialized (
-    select distinct workflow_id from open_dispatches
+    select workflow_id, row_number() over (partition by account_id order by min(due_at)) as turn from open_dispatches
     where workflow_id is not null and handed_over_at is null
       and (kind = 'original' or created_at < clock_timestamp() - interval '10 seconds')
-    limit ${WORKFLOWS_PER_PASS}
+    group by account_id, workflow_id order by turn limit ${WORKFLOWS_PER_PASS}
   )
   select d.workflow_id as "workflowId", d.kind, d.id, d.event_id as "eventId", d.message_id as "messageId",
     d.account_id as "accountId", d.endpoint_id as "endpointId", d.attempt, d.traceparent, ${timesOf('d')}, w.url, a.outcome, a.status_code as "statusCode", a.cause
@@ -165,7 +168,7 @@ export const ASSIGNED = `
     select outcome, status_code, cause from attempts a where a.dispatch_id = d.id and a.number = d.attempt - 1
     order by started_at desc limit 1
   ) a on true
-  order by d.workflow_id, d.id`
+  order by u.turn, d.workflow_id, d.id`
 
 interface AssignedRow extends PendingDispatch {
   workflowId: string

@@ -276,3 +276,19 @@ test('a replay whose caller was killed before its workflow was started is starte
   await quietFor(700)
   expect(started).toMatchObject([{ workflowId: id(old[0]!), kind: 'replay' }])
 })
+
+test.each([
+  ['wait for their start', { handedOver: false }],
+  ['are overdue and gone', { handedOver: true, due: -3_600 }],
+])('workflows of one account that %s delay no other account', async (_, state) => {
+  const many = account()
+  const [crowd, other, late] = [some(400, many), some(1), some(1)]
+  for (const [i, event] of crowd.entries())
+    await store([event], { attempt: 2, due: -60, workflowId: `a-${String(i).padStart(3, '0')}`, ...state })
+  await store(other, { attempt: 2, due: -30, workflowId: 'z-other', ...state })
+  await store(late, { attempt: 2, due: -10 })
+  const { started } = loop({ closed: async (ids) => ids })
+  await eventually(() => expect(started.length).toBeGreaterThanOrEqual(200))
+  const first = started.slice(0, 200).flatMap(idsOf)
+  expect(first).toEqual(expect.arrayContaining([...other, ...late].map(({ id }) => id)))
+})
