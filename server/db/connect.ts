@@ -85,7 +85,7 @@ const WARM_SHARE = 0.4
 /** The longest that a statement may take, unless a caller of `connect` says otherwise. */
 export const STATEMENT_MS = 15_000
 
-/** How long a statement of a process waits for a lock. It is then tried again, beside those of others (collector.ts). */
+/** How long a statement waits for a lock. It is then tried again, beside those of others (collector.ts). */
 export const LOCK_MS = 1_000
 
 export interface ConnectOptions {

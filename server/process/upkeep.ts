@@ -1,3 +1,4 @@
+import { workOnEach } from '../async/each.ts'
 import { runEvery } from '../async/run-every.ts'
 import { keepEventOrder } from '../db/event-order.ts'
 import { removeExpired } from '../db/expiry.ts'
@@ -32,9 +33,11 @@ export async function startUpkeep(program: Program): Promise<void> {
     const rounds = runEvery(ms, task(name, work), (err) => log.error({ err }, fault))
     ends.defer(() => rounds.stop())
   }
-  const upkeep = async () => {
-    for (const work of [removeExpired, deleteRetired, mergeStatistics, mergeGroups, sumDays]) await work(db)
-  }
+  const upkeep = () =>
+    workOnEach(
+      [removeExpired, deleteRetired, mergeStatistics, mergeGroups, sumDays],
+      async (work) => void (await work(db)),
+    )
   every(UPKEEP_EVERY_MS, 'upkeep', upkeep, 'expired rows could not be removed')
   every(UPKEEP_EVERY_MS, 'bad_hours', () => lookForBadHours(program), 'bad hours of providers could not be looked for')
   every(ADD_UP_EVERY_MS, 'statistics', () => addUpOpen(db), 'statistics could not be added up')

@@ -1,3 +1,4 @@
+import { workOnEach } from '../async/each.ts'
 import type { Database } from '../db/connect.ts'
 import { STATS_COUNTS } from '../db/schema.ts'
 import { run } from '../db/statement.ts'
@@ -37,5 +38,5 @@ const ONCE = { prepare: false }
 
 /** Sums up every day that is over, one account after another. */
 export async function sumDays(db: Database): Promise<void> {
-  for (const { id } of await run<{ id: string }>(db, ACCOUNTS, [], ONCE)) await run(db, SUM_DAYS, [id], ONCE)
+  await workOnEach(await run<{ id: string }>(db, ACCOUNTS, [], ONCE), ({ id }) => run(db, SUM_DAYS, [id], ONCE))
 }

@@ -1,4 +1,5 @@
 import type { TransactionSql } from 'postgres'
+import { workOnEach } from '../async/each.ts'
 import type { Database } from '../db/connect.ts'
 import { STATS_COUNTS } from '../db/schema.ts'
 import { one, run } from '../db/statement.ts'
@@ -11,13 +12,17 @@ import { addCounts, DAY_ROWS, MERGED_SHARD, OTHER_TENANTS, REJECTED, SENT } from
 const TENANTS_KEPT = 1_000
 /** Rows that one statement adds up, so that it ends within the time limit of statements. */
 const ROWS_PER_STATEMENT = 20_000
+/** Hours of accounts that one round merges. */
+const MOST_HOURS = 10_000
 /** The key of the advisory lock. One process merges at a time: two would each keep other tenants. */
 export const MERGING_LOCK = 0x7374_6174 // 'stat'
 
 // No commit counts in these hours any more: even the longest statement of that time has ended.
-const OLDEST_OPEN_HOUR = `
+// Accounts take turns.
+const OPEN_HOURS = `
   select account_id as "accountId", hour from hourly_stats
-  where shard <> ${MERGED_SHARD} and hour < date_trunc('hour', now() - interval '5 minutes', 'UTC') order by hour limit 1`
+  where shard <> ${MERGED_SHARD} and hour < date_trunc('hour', now() - interval '5 minutes', 'UTC')
+  group by account_id, hour order by row_number() over (partition by account_id order by hour), hour limit ${MOST_HOURS}`
 
 const TRY_LOCK = `select pg_try_advisory_xact_lock(${MERGING_LOCK}) as "isFree"`
 
@@ -58,12 +63,9 @@ interface Hour {
   hour: Date
 }
 
-/** Merges every hour that is over, one account after another. Returns early when another process merges. */
+/** Merges the hours that are over, accounts in turn. Returns early when another process merges. */
 export async function mergeStatistics(db: Database, tenantsKept = TENANTS_KEPT): Promise<void> {
-  for (;;) {
-    const [hour] = await run<Hour>(db, OLDEST_OPEN_HOUR)
-    if (!hour || !(await mergeHour(db, hour, tenantsKept))) return
-  }
+  await workOnEach(await run<Hour>(db, OPEN_HOURS), (hour) => mergeHour(db, hour, tenantsKept))
 }
 
 /** Returns false when another process merges. */
@@ -86,8 +88,9 @@ async function mergeShards(tx: TransactionSql, { accountId, hour }: Hour, tenant
 }
 
 const OLD_HOURS = `
-  select distinct account_id as "accountId", date_trunc('day', hour, 'UTC') as hour from hourly_stats
-  where hour < to_timestamp($1::float8 / 1000) and hour <> date_trunc('day', hour, 'UTC') order by 2, 1`
+  select account_id as "accountId", date_trunc('day', hour, 'UTC') as hour from hourly_stats
+  where hour < to_timestamp($1::float8 / 1000) and hour <> date_trunc('day', hour, 'UTC')
+  group by 1, 2 order by row_number() over (partition by account_id order by date_trunc('day', hour, 'UTC')), 2`
 
 /** Any shard but the merged one: the merge then takes its rows as those of one hour. */
 const DAY_SHARD = 1
@@ -103,20 +106,21 @@ const MOVE_DAY = `
   from hour_row group by account_id, tenant_id, domain`
 
 /**
- * Adds up the hours of every day before `firstKeptHourMs` in the day's first hour, one account and day after another.
+ * Adds up the hours of every day before `firstKeptHourMs` in the day's first hour, a day of each account in turn.
  * Returns how many. The busiest tenants of the day keep their own row. Returns early when another process merges.
  */
 export async function rollUpDays(db: Database, firstKeptHourMs: number, tenantsKept = TENANTS_KEPT): Promise<number> {
   const days = await run<Hour>(db, OLD_HOURS, [firstKeptHourMs], ONCE)
-  for (const [done, day] of days.entries()) {
-    const isMerged = await db.$client.begin(async (tx) => {
+  let done = 0
+  await workOnEach(days, (day) =>
+    db.$client.begin(async (tx) => {
       const [lock] = await run<{ isFree: boolean }>(tx, TRY_LOCK)
       if (!lock?.isFree) return false
       await run(tx, MOVE_DAY, [day.accountId, day.hour], ONCE)
       await mergeShards(tx, day, tenantsKept)
+      done++
       return true
-    })
-    if (!isMerged) return done
-  }
-  return days.length
+    }),
+  )
+  return done
 }

@@ -1,4 +1,5 @@
 import type { TransactionSql } from 'postgres'
+import { workOnEach } from '../async/each.ts'
 import type { Database } from '../db/connect.ts'
 import { isHeld } from '../db/leases.ts'
 import { GROUP_COUNTS } from '../db/schema.ts'
@@ -122,18 +123,20 @@ interface Span {
   start: Date
 }
 
-// The shards of such an hour in `hourly_stats` are merged by then: see merge-statistics.ts.
+// The shards of such an hour in `hourly_stats` are merged by then: see merge-statistics.ts. Accounts take turns.
 const OPEN_HOURS = `
-  select distinct account_id as "accountId", grouped_by as "groupedBy", hour as start from group_stats g
+  select account_id as "accountId", grouped_by as "groupedBy", hour as start from group_stats g
   where not is_merged and hour < date_trunc('hour', now() - interval '5 minutes', 'UTC')
     and not exists (
       select from hourly_stats s where s.account_id = g.account_id and s.hour = g.hour and s.shard <> ${MERGED_SHARD})
-  order by 3, 1, 2 limit 1000`
+  group by account_id, grouped_by, hour
+  order by row_number() over (partition by account_id order by hour), hour limit 1000`
 
 const OLD_HOURS = `
-  select distinct account_id as "accountId", grouped_by as "groupedBy", date_trunc('day', hour, 'UTC') as start
+  select account_id as "accountId", grouped_by as "groupedBy", date_trunc('day', hour, 'UTC') as start
   from group_stats
-  where hour < to_timestamp($1::float8 / 1000) and hour <> date_trunc('day', hour, 'UTC') order by 3, 1, 2`
+  where hour < to_timestamp($1::float8 / 1000) and hour <> date_trunc('day', hour, 'UTC')
+  group by 1, 2, 3 order by row_number() over (partition by account_id order by date_trunc('day', hour, 'UTC')), 3`
 
 // A tenant without its own row in `hourly_stats` has none here: the totals of its groups would be missing.
 const MERGE = `
@@ -179,12 +182,11 @@ export async function rollUpGroups(db: Database, firstKeptHourMs: number): Promi
 }
 
 async function mergeSpans(db: Database, spans: readonly Span[], length: '1 hour' | '1 day'): Promise<void> {
-  for (const { accountId, groupedBy, start } of spans) {
-    const isMerged = await db.$client.begin(async (tx) => {
+  await workOnEach(spans, ({ accountId, groupedBy, start }) =>
+    db.$client.begin(async (tx) => {
       const isMine = await mayMove(tx)
       if (isMine) await run(tx, MERGE, [accountId, groupedBy, start, length], ONCE)
       return isMine
-    })
-    if (!isMerged) return
-  }
+    }),
+  )
 }

@@ -223,8 +223,8 @@ const DELETE = `
   )
   delete from webhook_hours h using endpoint e where h.account_id = e.account_id and h.endpoint_id = e.id`
 
-// A piece of the dispatches that wait, in the order of their ids. One whose attempt is running ends with that attempt as
-// acknowledged, or is cancelled before the next one. So does one that is locked, and what a killed process has left.
+// A piece of the dispatches that wait, in the order of their ids. One whose attempt is running ends with that attempt
+// as acknowledged, or is cancelled before the next one. So does one that is locked, and what a killed process has left.
 const CANCEL_PIECE = `
   with piece as materialized (
     select id from open_dispatches where endpoint_id = $1 and id > $2 order by id limit ${MAX_CANCELLED}

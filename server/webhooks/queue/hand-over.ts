@@ -81,8 +81,8 @@ const timesOf = (row: string) => `
 
 // The rows of the endpoints whose dispatches have been due for longest, as many endpoints as workflows may be started.
 // Accounts take turns, first with their endpoints and then with their rows, so that one account cannot take a whole
-// pass, nor with workflows that wait for their start. An endpoint gives at most ten times its even share, so that a pass
-// stays cheap.
+// pass, nor with workflows that wait for their start. An endpoint gives at most ten times its even share, so that a
+// pass stays cheap.
 export const UNASSIGNED = `
   with unstarted as (
     select coalesce(sum(least(workflows, ${WORKFLOWS_PER_PASS / 2})), 0) as workflows from (
