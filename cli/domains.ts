@@ -106,10 +106,10 @@ const verify = (print: Print) =>
       print(await withDomain(text, account, verifyNow))
     })
 
-const verifyNow: OnDomain = async (db, { id }, clock) => {
+const verifyNow: OnDomain = async (db, { id, accountId }, clock) => {
   const { dnsServers: servers, smtpAllowSubnets: allowSubnets } = variables('dnsServers', 'smtpAllowSubnets')
   const verifier = createVerifier({ servers, mayDial: createGuard({ allowSubnets }), hosts: hosts() })
-  await createDomainVerification({ db, clock, hosts: hosts(), verifier }).verifyNow(id)
+  await createDomainVerification({ db, clock, hosts: hosts(), verifier }).verifyNow(id, accountId)
   const domain = (await findDomainById(db, id))!
   return { json: view(domain), text: report(domainFacts(domain)), exit: domain.status === 'verified' ? 'ok' : 'failed' }
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { FairSlots } from '../../net/fair-slots.ts'
+import { createKeyedAmounts } from '../../net/keyed-amounts.ts'
 import type { Database } from '../db/connect.ts'
 import { one, run, uuidArray } from '../db/statement.ts'
 import { fail } from '../errors.ts'
@@ -11,9 +12,10 @@ import { beginCheck, type Domain, findDomainById } from './domains.ts'
 export interface DomainVerification {
   /**
    * Checks the DNS of a domain and stores the result. When another check of the domain began within the last 5 s, waits
-   * for its result instead, whichever process makes it. Throws `rate_limit_exceeded` when MAX_WAITING calls wait.
+   * for its result instead, whichever process makes it. Throws `rate_limit_exceeded` when MAX_WAITING calls of
+   * the account wait.
    */
-  verifyNow(domainId: string): Promise<void>
+  verifyNow(domainId: string, accountId: string): Promise<void>
   /**
    * Checks the domains whose check is due, the longest overdue first. Ends when none is left, after RUN_MS, or when
    * `signal` aborts. Returns how many domains were checked, by their new status.
@@ -35,15 +37,15 @@ export type CheckCounts = Partial<Record<Domain['status'], number>>
 const SLOTS = 4
 const MAX_WAITING = 40
 const RETRY_SECONDS = 2
-const BUSY = `${SLOTS + MAX_WAITING} domains are being checked. Wait ${RETRY_SECONDS} s.`
+const BUSY = `${SLOTS + MAX_WAITING} domains of this account are being checked. Wait ${RETRY_SECONDS} s.`
 /** How often the result of another process's check is looked for. */
 const LOOK_MS = 200
 /** The largest allowed difference of the clocks by which a check began and ended. Two checks begin 5 s apart. */
 const CLOCKS_DIFFER_MS = 500
 
-// `verifyDue`: an account gets half of the slots, so its many or silent domains do not delay those of others.
+// `verifyDue`: an account gets at most as many slots as it leaves free, so its many or silent domains do not delay
+// those of others.
 const DUE_SLOTS = 10
-const DUE_PER_ACCOUNT = 5
 /** A run ends before the next one begins, a minute after it. */
 const RUN_MS = 50_000
 /** The time between the starts of two checks: all at once, they would delay sends. */
@@ -74,21 +76,26 @@ export const isCheckDue = async (db: Database): Promise<boolean> => one(await ru
 
 export function createDomainVerification(parts: VerificationParts): DomainVerification {
   const inFlight = new Map<string, Promise<void>>()
-  const slots = new FairSlots({ slots: SLOTS, maxWaiting: MAX_WAITING })
+  const slots = new FairSlots({ slots: SLOTS, perAccount: SLOTS - 1 })
+  const asked = createKeyedAmounts()
 
-  async function verifyWithSlot(domainId: string): Promise<void> {
-    const release = await slots.acquire()
-    if (!release) throw fail('rate_limit_exceeded', BUSY, { retryAfterSeconds: RETRY_SECONDS })
+  async function verifyWithSlot(domainId: string, accountId: string): Promise<void> {
+    if (asked.of(accountId) >= SLOTS + MAX_WAITING)
+      throw fail('rate_limit_exceeded', BUSY, { retryAfterSeconds: RETRY_SECONDS })
+    asked.add(accountId, 1)
+    const release = await slots.acquire({ accountId })
     try {
       await verifyOnce(parts, domainId)
     } finally {
-      release()
+      release?.()
+      asked.add(accountId, -1)
     }
   }
 
   return {
-    verifyNow(domainId) {
-      const check = inFlight.get(domainId) ?? verifyWithSlot(domainId).finally(() => inFlight.delete(domainId))
+    verifyNow(domainId, accountId) {
+      const check =
+        inFlight.get(domainId) ?? verifyWithSlot(domainId, accountId).finally(() => inFlight.delete(domainId))
       inFlight.set(domainId, check)
       return check
     },
@@ -163,7 +170,7 @@ function isChecked({ checks, checkedAt }: Domain): boolean {
   return Object.values(checks ?? {}).some(({ checked_at }) => Date.parse(checked_at) >= sinceMs)
 }
 
-/** The accounts that occur DUE_PER_ACCOUNT times in `accounts`, the accounts of the checks in progress. */
+/** The accounts that have as many of the checks in progress as there are free slots. `accounts` has that of each. */
 function busyAccounts(accounts: string[]): string[] {
-  return accounts.filter((account) => accounts.filter((each) => each === account).length >= DUE_PER_ACCOUNT)
+  return accounts.filter((account) => accounts.filter((each) => each === account).length >= DUE_SLOTS - accounts.length)
 }

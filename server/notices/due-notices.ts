@@ -35,19 +35,30 @@ const TOGETHER = `
 
 const IS_FREE = `state = 'waiting' and (lease_until is null or lease_until < clock_timestamp())`
 
-// One process looks at a time, so that the notices of a person are not shared out among several.
+// One process looks at a time, so that the notices of a person are not shared out among several. Accounts take turns,
+// and so do resets, which have none. Those for addresses without a person, for whom nothing is mailed, are the last.
 const LEASE = `
   with lock as materialized (select pg_try_advisory_xact_lock(hashtext('verdict due notices')) as is_mine),
   due as materialized (
-    select id, due_at, ${TOGETHER} as together from notices
+    select id, due_at, ${TOGETHER} as together, coalesce(account_id::text, kind) as owner, email from notices
     where (select is_mine from lock) and ${IS_FREE} and due_at <= clock_timestamp()
   ),
-  first as (select together from due group by together order by min(due_at) limit ${AT_ONCE})
+  waiting as (
+    select together, owner, min(email) as email, min(due_at) as due_at,
+      row_number() over (partition by owner, min(email) order by min(due_at)) as nth
+    from due group by together, owner
+  ),
+  in_turn as (
+    select together, due_at, row_number() over (partition by owner order by
+      email is null or exists (select from people p where p.email = w.email) desc, nth, due_at) as turn
+    from waiting w
+  ),
+  first as (select together from in_turn order by turn, due_at limit ${AT_ONCE})
   update notices n set lease_until = now() + $1 * interval '1 millisecond'
   from due d join first using (together)
   where n.id = d.id and ${IS_FREE}
   returning n.id, account_id as "accountId", kind, is_over as "isOver", subject_id as "subjectId", subject,
-    (extract(epoch from since) * 1000)::float8 as "sinceMs", waiting, channel, person_id as "personId", email,
+    (extract(epoch from since) * 1000)::float8 as "sinceMs", waiting, channel, person_id as "personId", n.email,
     tries::int, together`
 
 /** Takes the notices that are due. Another process takes them only when the lease is over. */

@@ -31,7 +31,7 @@ const RETRY_SECONDS = 2
 
 interface DomainServiceParts extends Backend {
   /** Checks a domain in DNS and stores the result, unless another check of it has started within the last 5 s. */
-  verifyNow(domainId: string): Promise<void>
+  verifyNow(domainId: string, accountId: string): Promise<void>
 }
 
 export function createDomainService(parts: DomainServiceParts): ServiceImpl<typeof DomainService> {
@@ -70,7 +70,7 @@ export function createDomainService(parts: DomainServiceParts): ServiceImpl<type
       await deleteDomain(db, (await readOwn(db, accountOf(context), id)).id, requesterOf(context.values))
       return {}
     },
-    verifyDomain: ({ id }, context) => shownAfter(context, id, verifyNow),
+    verifyDomain: ({ id }, context) => shownAfter(context, id, (domainId) => verifyNow(domainId, accountOf(context))),
     rotateDkim: ({ id }, context) =>
       shownAfter(context, id, (domainId) => makeNextDkimKey(parts, domainId, requesterOf(context.values))),
   }

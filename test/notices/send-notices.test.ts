@@ -5,6 +5,8 @@ import { eq } from '../../server/db/drizzle.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { members, notices, notificationChoices, notificationUrls, people } from '../../server/db/people-schema.ts'
 import { domains, events, hourlyStats, messages } from '../../server/db/schema.ts'
+import { createAccount } from '../../server/directory/accounts.ts'
+import { leaseDue } from '../../server/notices/due-notices.ts'
 import { HOUSE } from '../../server/notices/house.ts'
 import { createNotificationUrls } from '../../server/notices/notification-urls.ts'
 import { createPost } from '../../server/webhooks/post/post.ts'
@@ -252,4 +254,25 @@ test('a URL that fails is tried again, and one that is removed gets nothing', as
   await world.db.update(notices).set({ dueAt: new Date(0) })
   await createSender().sendDue()
   expect(await rowOf(id)).toMatchObject({ state: 'cancelled' })
+})
+
+test('however many letters one account, or strangers, have caused, the next letter of another one is sent at once', async () => {
+  const { db, clock } = world
+  const owner = await createAccount(db, clock, 'Crowd')
+  const letter = { channel: 'mail', personId: null, isOpen: false } as const
+  const reset = { ...letter, kind: 'password_reset', accountId: null, subjectId: null, subject: '' } as const
+  for (let i = 0; i < 60; i++) {
+    await notice({ ...letter, kind: 'invitation', accountId: owner.id, dueAt: new Date(i) })
+    await notice({ ...reset, email: `stranger-${i}@example.org`, dueAt: new Date(i) })
+    await notice({ ...reset, email: 'ann@example.net', dueAt: new Date(i) })
+  }
+  await addPerson(db, { accountId: world.account.id, email: 'ben@example.net' })
+  const late = new Date(Date.now() - 1_000)
+  const ids = [
+    await notice({ ...letter, kind: 'invitation', dueAt: late }),
+    await notice({ ...reset, email: 'ben@example.net', dueAt: late }),
+  ]
+  const leased = (await leaseDue(db, 60_000)).flatMap((together) => together.map(({ id }) => id))
+  expect(leased).toHaveLength(10)
+  expect(leased).toEqual(expect.arrayContaining(ids))
 })
