@@ -101,12 +101,13 @@ function heldBy({ phase, reply, mx, names }: PlacedReply): Held {
   const held = (rule: ReplyRule, among: readonly Clause[]): Held | undefined => {
     if (!holdsByNumbers(rule)) return undefined
     const { text } = rule
-    // Asked last, because it asks all other rows.
-    const isInDoubt = () => rule.kind === 'unknown' && isDoubtful(reply, clauses, rules)
-    if (!text) return isInDoubt() ? undefined : { rule }
+    if (rule.kind === 'unknown' && isOfOther(reply)) return undefined
+    if (!text) return { rule }
     for (const clause of among) {
       const words = wordsFor(rule, text, clause)
-      if (words !== undefined) return isInDoubt() ? undefined : { rule, words, clause }
+      // Asked last, because it looks up each word.
+      if (words !== undefined)
+        return rule.kind === 'unknown' && clauses.some(mayBeReason) ? undefined : { rule, words, clause }
     }
     return undefined
   }
@@ -143,27 +144,25 @@ const MAILBOX_CODE = numbers('511|55[0-4]')
 const MAILBOX_STATUS = numbers('5.0.0|5.1.(?:0|1|2|3|4|6|10|11)|5.2.0')
 const ANY_STATUS = /(?<![\w.])[45]\.[0-7]\.\d{1,3}(?![\w.])/g
 
-/** Whether anything in the reply speaks of something else than an unknown user: a number, or words of another row. */
-function isDoubtful(reply: Reply, clauses: readonly Clause[], rules: readonly ReplyRule[]): boolean {
-  const statuses = [reply.enhanced ?? [], reply.text.match(ANY_STATUS) ?? []].flat()
-  const isAboutMailbox =
-    MAILBOX_CODE.test(String(reply.code)) && statuses.every((status) => MAILBOX_STATUS.test(status))
-  if (reply.code >= 500 && !isAboutMailbox) return true
-  const others = rules.filter(({ text, kind }) => text && !kind)
-  return clauses.some(
-    ({ text: said, isHelp }) => MAY_PASS.test(said) || (!isHelp && others.some(({ text }) => text?.test(said))),
-  )
+/** Whether a number of the reply speaks of something else than an unknown user. */
+function isOfOther({ code, enhanced, text }: Reply): boolean {
+  const statuses = [enhanced ?? [], text.match(ANY_STATUS) ?? []].flat()
+  const isAboutMailbox = MAILBOX_CODE.test(String(code)) && statuses.every((status) => MAILBOX_STATUS.test(status))
+  return code >= 500 && !isAboutMailbox
 }
+
+/** Whether the sentence may say why a user is not found who exists: one with a word that is not known. */
+const mayBeReason = (clause: Clause) => (clause.isHelp ? MAY_PASS.test(clause.text) : leftWords(clause).length > 0)
 
 /** A name before the words says whom they are about, and is evidence of nothing. */
 const NAME_BEFORE = new RegExp(`^(?:${Object.values(NAMED).join('|')})[\\s:,]+`)
 
 /** The words of the reply for which the row holds, without a name before them. */
-function wordsFor({ subject, wholly }: ReplyRule, text: RegExp, clause: Clause): string | undefined {
+function wordsFor({ subject }: ReplyRule, text: RegExp, clause: Clause): string | undefined {
   // What another server said may be about our own address, so it proves nothing about the recipient.
   if (clause.isForeign && (subject === 'space' || subject === 'mailbox')) return undefined
   const match = text.exec(clause.text)
-  if (!match || (wholly && leftWords(clause).length > 0)) return undefined
+  if (!match) return undefined
   const name = NAME_BEFORE.exec(match[0])?.[0].length ?? 0
   return clause.original(match.index + name, match.index + match[0].length)
 }
@@ -171,9 +170,9 @@ function wordsFor({ subject, wholly }: ReplyRule, text: RegExp, clause: Clause):
 const NAMES = new Set<string>(Object.values(NAMED))
 
 /** Nothing but addresses, ids and punctuation. */
-function isSilent({ text, ids }: Clause): boolean {
+function isSilent({ text, ids, tags }: Clause): boolean {
   const tokens = text.match(/[\p{L}\p{N}]+/gu) ?? []
-  return tokens.every((token) => NAMES.has(token) || !/\p{L}/u.test(token) || ids.has(token))
+  return tokens.every((token) => NAMES.has(token) || !/\p{L}/u.test(token) || ids.has(token) || tags.has(token))
 }
 
 /** Some servers put the status into the text only, as in `Sorry, no mailbox here by that name. (#5.1.1)`. */

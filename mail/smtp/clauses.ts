@@ -1,5 +1,5 @@
 import { type KnownNames, localOf, NAMED, plain, plainText } from './plain-text.ts'
-import { ARTICLES, HELP, IF, SAYS_NOTHING, WITHIN } from './rules/harmless.ts'
+import { ARTICLES, HELP, IF, POLITE, SAYS_NOTHING, WITHIN } from './rules/harmless.ts'
 import { words } from './rules/pattern.ts'
 import { offsetOf, replaceTraced, type TracedText } from './traced-text.ts'
 
@@ -10,8 +10,10 @@ export interface Clause {
   isHelp: boolean
   /** Another server is quoted, and nothing says that it speaks of the recipient. */
   isForeign: boolean
-  /** The words that are ids: tokens with a digit or in brackets, and the recipient's local part. */
+  /** The words that are ids: those of tokens with a digit, and the recipient's local part. */
   ids: ReadonlySet<string>
+  /** Tokens in brackets: ids where nothing else is said, and perhaps a reason beside words. */
+  tags: ReadonlySet<string>
   /** The passage of the reply, as it came. */
   original(start: number, end: number): string
 }
@@ -21,7 +23,7 @@ export interface Clause {
  * user `you are trying to contact` is no help, and neither is one that is not `in the contact list`.
  */
 const BOUNDARY = new RegExp(
-  `[.;!?。！？]+|(?<!\\b(?:to|you|can|not|by|for|with|from|${WITHIN}|${ARTICLES}))\\s(?=${HELP})`,
+  `[.;!?。！？]+|(?<!\\b(?:to|you|can|not|by|for|with|from|pour|para|muchas|muito|neem|${WITHIN}|${ARTICLES})|${words(POLITE)},?)\\s(?=${HELP})`,
   'g',
 )
 const IS_HELP = new RegExp(`^[\\s,:]*(?:${HELP}|${IF})`)
@@ -68,6 +70,7 @@ function clauseOf(
   const original = (from: number, to: number) =>
     reply.slice(offsetOf(plainReply, start + from), offsetOf(plainReply, start + to)).trim()
   let ids: Set<string> | undefined
+  let tags: Set<string> | undefined
   return {
     text,
     isHelp: IS_HELP.test(text),
@@ -75,6 +78,10 @@ function clauseOf(
     get ids() {
       ids ??= idsOf(original(0, text.length), local)
       return ids
+    },
+    get tags() {
+      tags ??= wordsOf(original(0, text.length).match(BRACKETED) ?? [])
+      return tags
     },
     original,
   }
@@ -88,11 +95,12 @@ function isForeign(text: string): boolean {
 }
 
 const BRACKETED = /[[(]\s{0,2}[^\s()[\]]{1,80}\s{0,2}[\])]/g
-const TOKEN = /[^\s()[\]<>,;:'"]+/g
+const TOKEN = /[^\s()[\]<>,;:='"]+/g
 
 function idsOf(original: string, local: string): Set<string> {
   const numbered = (original.match(TOKEN) ?? []).filter((token) => /\d/.test(token))
   // While the recipient is not known, any address may be that of the recipient.
-  const ids = [...(original.match(BRACKETED) ?? []), ...numbered, local || NAMED.address]
-  return new Set(ids.flatMap((id) => plain(id).split(/[\s.,:;!?]+/)))
+  return wordsOf([...numbered, local || NAMED.address])
 }
+
+const wordsOf = (ids: readonly string[]) => new Set(ids.flatMap((id) => plain(id).split(/[\s.,:;!?]+/)))

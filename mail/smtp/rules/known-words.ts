@@ -14,7 +14,7 @@ const FRAMES = [
   'unknown or illegal alias, smtp address lookup, recipient verify failed, smtp error from remote mail server after',
   'smtp error from remote server after, to which you wrote, you wrote to, you tried to reach, you are trying to reach',
   'you are trying to contact, you entered, you specified, your message to, your message, message to, mail to, we do not have',
-  'by that name, associated with this name, not our customer, in relay recipient table, in relay domain table, do not have, have no',
+  'by that name, by smtp address lookup, associated with this name, not our customer, in relay recipient table, in relay domain table, do not have, have no',
   'ihre nachricht, konnte nicht zugestellt werden, called sent, remote host said, said, response, reporting, rejecting, returned',
   `host ${NAMED.host}`,
 ]
@@ -34,7 +34,7 @@ const PARTICLES = [
   'o, os, as, um, uma, foi, neste, do, da, no, na, aqui, não, indicado, com, e',
   'het, een, dit, deze, die, dat, niet, op, onze, bij, ons, geen, dergelijke, opgegeven, voor, er, met, naam',
   'ten, ta, to, nie, tym, ma, takiego, takiej, na, w, tego, den här, finns, med, det, denne, og, på, i',
-  'такой, такого, этого, на, в, нет, お探し, の, は, か, ませ, ん, 的, 在, 于, 於, 该, 此, 本, 中, 您, 系统, 系統, 服务器, 伺服器',
+  'такой, такого, этого, на, в, нет, お探し, の, は, か, ませ, ん, 的, 在, 于, 於, 该, 此, 本, 中, 系统, 系統, 服务器, 伺服器',
 ]
 /** Where the user is unknown. A domain or a server without a preposition may be what is unknown. */
 const PLACES = new RegExp(
@@ -80,6 +80,8 @@ const OPEN_BY_LETTER = Map.groupBy(
   (stem) => stem[0],
 )
 const MOST_WORDS = Math.max(...KNOWN.map(({ text }) => text.split(' ').length))
+/** The shortest word that is inflected by an ending: behind `в` any letters are another word. */
+const LEAST_STEM = 4
 /** The longest ending of an inflected word. A longer one is another word: `Empfängerliste`, `mailboxdatabase`. */
 const MOST_ENDING = 3
 
@@ -115,6 +117,7 @@ function knownLength(tokens: readonly string[], at: number): number {
 
 function isEnding(phrase: string, stem: string): boolean {
   const ending = phrase.length - stem.length
+  if (ending > 0 && stem.length < LEAST_STEM) return false
   return ending >= 0 && ending <= MOST_ENDING && phrase.startsWith(stem) && !phrase.includes(' ', stem.length)
 }
 

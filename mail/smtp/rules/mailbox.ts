@@ -65,7 +65,6 @@ export const MAILBOX_RULES: readonly ReplyRule[] = [
     name: 'unknown',
     subject: 'mailbox',
     text: UNKNOWN_USER,
-    wholly: true,
     reason: 'mailbox_does_not_exist',
     kind: 'unknown',
   },

@@ -25,8 +25,6 @@ export interface ReplyRule {
   mx?: readonly string[]
   /** Matches in a clause, as `plainText` writes it. */
   text?: RegExp
-  /** Holds only for a clause that is understood to its last word: see `leftWords`. */
-  wholly?: true
   /** The reason of a 5xx reply. That of a 4xx reply is `temporary_failure`. */
   reason: BounceReason
   /** A 4xx reply has the same reason. */

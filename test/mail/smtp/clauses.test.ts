@@ -12,7 +12,7 @@ test.each([
   ['One. Two; three! four? five', ['one', 'two', 'three', 'four', 'five']],
   ['一。二！三？四', ['一', '二', '三', '四']],
   ['Version 5.1.1 of it... ends', ['version 5.1.1 of it', 'ends']],
-  ['User unknown please see our page', ['user unknown', 'please', 'see our page']],
+  ['User unknown please see our page', ['user unknown', 'please see our page']],
   ['The user you are trying to contact is away', ['the user you are trying to contact is away']],
   ['A user you contact, or can contact, or not contact', ['a user you contact, or can contact, or not contact']],
   ['', []],
@@ -111,9 +111,10 @@ test.each([
   expect(clauses(reply)[0]!.isForeign).toBe(isForeign)
 })
 
-test('ids are tokens with a digit or in brackets, and the local part of the recipient', () => {
+test('ids are tokens with a digit, and the local part of the recipient; tokens in brackets are tags', () => {
   const [clause] = clauses('User ann (Qx-yz) [ABC] a17b, plain (two words) unknown')
-  expect([...clause!.ids].filter(Boolean).sort()).toEqual(['a17b', 'abc', 'ann', 'qx', 'yz'])
+  expect([...clause!.ids].filter(Boolean).sort()).toEqual(['a17b', 'ann'])
+  expect([...clause!.tags].filter(Boolean).sort()).toEqual(['abc', 'qx', 'yz'])
   expect(clausesOf('User unknown')[0]!.ids.has('ann')).toBe(false)
 })
 
@@ -133,7 +134,7 @@ const deciding = (line: string) =>
 
 test.each([
   // Help decides only where nothing else does, and never against the recipient.
-  ['5.7.1 No. Please visit our spam policy', 'visit our spam policy'],
+  ['5.7.1 No. Please visit our spam policy', 'Please visit our spam policy'],
   ['5.1.1 User unknown. Please visit our spam policy', 'User unknown'],
   ['5.7.1 Sorry. Please contact a user who does not exist', undefined],
   // What another server says decides about the sender, and not about the mailbox.

@@ -189,8 +189,8 @@ function gibberish(): Law {
 /** Words that no table has, for each script. */
 const STRANGE_WORDS: readonly [script: RegExp, words: readonly string[]][] = [
   [/\p{Script=Latin}/u, ['liste', 'gruppe', 'katalog', 'quorble', 'if you are outside']],
-  [/\p{Script=Cyrillic}/u, ['группа', 'список', 'правило', 'нюкабрь']],
-  [/\p{Script=Han}/u, ['授权', '审查', '霸嚏', '分组']],
+  [/\p{Script=Cyrillic}/u, ['группа', 'список', 'правило', 'нюкабрь', 'ваши']],
+  [/\p{Script=Han}/u, ['授权', '审查', '霸嚏', '分组', '您的']],
   [/\p{Script=Hiragana}|\p{Script=Katakana}/u, ['ブロプル', 'グループ', 'リスト']],
 ]
 /** Where a plain word ends; in Chinese and Japanese, behind each character. */
@@ -225,6 +225,36 @@ function strangeWords(): Law {
     },
   }
 }
+
+/** Any sentence may say why the user is not found: `User unknown. The directory is being rebuilt.` */
+function strangeSentences(): Law {
+  const unknown = LABELLED.filter((labelled) => alone(labelled).kind === 'unknown' && alone(labelled).words)
+  const words = STRANGE_WORDS.flatMap(([, each]) => each)
+  const sentences = SENTENCES.flatMap((sentence) => words.map((word) => sentence.replace('*', word)))
+  const cases = product(unknown, sentences, [0, 1, 2])
+  return {
+    name: 'a sentence with a word that no table has, unless it says where help is, leaves open whether the user exists',
+    cases: cases.size,
+    check(index) {
+      const [labelled, sentence, which] = cases.at(index)
+      const text = PLACES[which]!(labelled.reply.text, sentence)
+      if (text === undefined) return undefined
+      const got = withText(labelled, text)
+      return got.kind === 'unknown' ? `${line(labelled, text)}\n  is ${shown(got)}` : undefined
+    },
+  }
+}
+const SENTENCES = [
+  '*',
+  'The * was here',
+  '(*)',
+  '[*]',
+  'User * user',
+  'Please * it',
+  'Bitte *',
+  'Veuillez *',
+  'Por favor *',
+]
 
 /** Our names, and the address of another person. */
 function otherNames(): Law {
@@ -345,6 +375,7 @@ export const LAWS: readonly Law[] = [
   frames(),
   gibberish(),
   strangeWords(),
+  strangeSentences(),
   otherNames(),
   doubts(),
   otherNumbers(),
