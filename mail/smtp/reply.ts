@@ -93,7 +93,7 @@ const ENHANCED = /^#?([245])\.(\d{1,3})\.(\d{1,3})(?=[\s:]|$)[\s:]*/
 
 /**
  * The reply as it is shown and classified. It drops codes that the text repeats, and ignores an RFC 3463 status of
- * another class than the code's.
+ * another class than the code's. A second status stays in the text.
  */
 export function toReply({ code, lines }: Omit<RawReply, 'kind'>): Reply {
   let enhanced: string | undefined
@@ -102,8 +102,11 @@ export function toReply({ code, lines }: Omit<RawReply, 'kind'>): Reply {
     for (let again = true; again; ) {
       const [status = '', digit, subject, detail] = ENHANCED.exec(text) ?? []
       const isOfClass = digit === String(code)[0] || (code >= 500 && digit === '4')
-      if (isOfClass) enhanced ??= `${digit}.${Number(subject)}.${Number(detail)}`
-      const repeated = isOfClass ? status : text.startsWith(String(code)) && /^\d{3}(?:[ -]+|$)/.exec(text)?.[0]
+      const read = isOfClass ? `${digit}.${Number(subject)}.${Number(detail)}` : undefined
+      enhanced ??= read
+      const repeated = read
+        ? read === enhanced && status
+        : text.startsWith(String(code)) && /^\d{3}(?:[ -]+|$)/.exec(text)?.[0]
       if (repeated) text = text.slice(repeated.length)
       again = Boolean(repeated)
     }

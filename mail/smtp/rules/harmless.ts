@@ -67,7 +67,7 @@ export const SAYS_NOTHING = new RegExp(
   [
     `(?:message )?${words('returned, return, returning, back')} (?:message )?to (?:the )?sender(?![a-z])(?: ${NAMED.ourAddress})?`,
     `${NOT_WITHIN}(?:your )?${PEOPLE} ${OF_PEOPLE}`,
-    words('relay recipient table, relay domain table, target ip address, mail exchanger or ip address'),
+    words('in relay recipient table, in relay domain table, target ip address, mail exchanger or ip address'),
   ].join('|'),
   'g',
 )

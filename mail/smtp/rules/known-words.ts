@@ -13,16 +13,16 @@ const FRAMES = [
   'undeliverable address, undeliverable, message was not accepted, is unavailable, invalid mailbox, invalid recipient',
   'unknown or illegal alias, smtp address lookup, recipient verify failed, smtp error from remote mail server after',
   'smtp error from remote server after, to which you wrote, you wrote to, you tried to reach, you are trying to reach',
-  'you are trying to contact, you entered, you specified, your message to, your message, message to, mail to, we do not have',
-  'by that name, by smtp address lookup, associated with this name, not our customer, in relay recipient table, in relay domain table, do not have, have no',
+  'you are trying to contact, local mailbox, msg id, you entered, you specified, your message to, message to, mail to',
+  'we do not have, by that name, by smtp address lookup, associated with this name, not our customer, do not have, have no',
   'ihre nachricht, konnte nicht zugestellt werden, called sent, remote host said, said, response, reporting, rejecting, returned',
   `host ${NAMED.host}`,
 ]
 /** Single words that set no condition. */
 const PARTICLES = [
   'a, an, the, this, that, these, those, there, is, was, are, be, been, has, have, had, does, do, did, here, at, on, in',
-  'with, our, we, it, and, any, one, such, so, local, part, virtual, table',
-  'email, e mail, mail, smtp address, name, sorry, error, id, msg, dd',
+  'with, our, we, it, and, any, one, such, so',
+  'email, e mail, mail, smtp address, name, sorry',
   'ex, sent, doesnt, dont, isnt, wasnt, cant, specified, given, indicated, entered, supplied, named, called, known, exists, exist, currently known, longer, us, resolver',
   'adr, rst, gsmtp, sessionid, recipnotfound, appliance, vpopmail, chkuser, mailhost, for, rcpt, alas, no',
   'der, die, das, dem, den, des, dieser, diese, dieses, diesem, diesen, ein, eine, einen, einem, es, ist, wurde, wird, sind, auf',
@@ -34,7 +34,8 @@ const PARTICLES = [
   'o, os, as, um, uma, foi, neste, do, da, no, na, aqui, não, indicado, com, e',
   'het, een, dit, deze, die, dat, niet, op, onze, bij, ons, geen, dergelijke, opgegeven, voor, er, met, naam',
   'ten, ta, to, nie, tym, ma, takiego, takiej, na, w, tego, den här, finns, med, det, denne, og, på, i',
-  'такой, такого, этого, на, в, нет, お探し, の, は, か, ませ, ん, 的, 在, 于, 於, 该, 此, 本, 中, 系统, 系統, 服务器, 伺服器',
+  'такой, такого, этого, на, в, нет',
+  '于本系统, 於本系統, 于本服务器, 於本伺服器, 系统中, 系統中, お探し, の, は, か, ませ, ん, 的, 在, 于, 於, 该, 此, 本, 中',
 ]
 /** Where the user is unknown. A domain or a server without a preposition may be what is unknown. */
 const PLACES = new RegExp(
@@ -45,6 +46,7 @@ const PLACES = new RegExp(
     'nostro, nosso, deze, dit, onze, ons, tym, этом, нашем',
   )} )?${words(
     'domain, server, mail server, host, system, site, organization, directory, database, mysql table, my sql table, domino directory',
+    'local recipient table, virtual mailbox table, virtual alias table, virtual user table',
     'mail system, domäne, verzeichnis, serveur, système, domaine, servidor, sistema, domínio',
     'domein, systeem, serwerze, сервере',
   )}`,
@@ -98,7 +100,7 @@ export function leftWords({ text, ids }: { text: string; ids: ReadonlySet<string
   for (let at = 0; at < tokens.length; ) {
     const length = knownLength(tokens, at)
     const word = tokens[at]!
-    const isName = ids.has(word) && (!isPlace || /\d/.test(word))
+    const isName = ids.has(word) && (!isPlace || (/\d/.test(word) && !BEFORE_A_PLACE.has(tokens[at - 1] ?? '')))
     if (length === 0 && /\p{L}/u.test(word) && !isName && !isGlued(word)) left.push(word)
     isPlace ||= length <= 1 && BEFORE_A_PLACE.has(word)
     at += Math.max(1, length)

@@ -5,7 +5,7 @@ import { near, together, words } from './pattern.ts'
 
 /** What a reply calls a recipient or their mailbox. */
 export const NOUNS = [
-  'mailbox*, mail box*, inbox, mail drop, maildrop, maildir, user, users, username, userid, recipient',
+  'mailbox*, mail box*, inbox, mail drop, maildrop, user, users, username, userid, recipient',
   'recipients, person, persona, recip, rcpt, rcpt to, account, accounts, address, addresses, addressee',
   'adress, alias, aliases, local part, localpart, customer, subscriber, email id, mail id, mail account',
   'email account, postfach, empfänger*, empfaenger*, benutzer*, nutzer, konto, adresse, adressat',

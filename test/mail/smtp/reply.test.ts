@@ -121,7 +121,10 @@ test.each([
   ['550 5.1.1.2 no', { code: 550, text: '5.1.1.2 no' }],
   ['550 4.2.2 full', { code: 550, enhanced: '4.2.2', text: 'full' }],
   ['450 5.2.2 full', { code: 450, text: '5.2.2 full' }],
-  ['550-first\r\n550-5.7.1 second\r\n550 5.1.1 third', { code: 550, enhanced: '5.7.1', text: 'first second third' }],
+  [
+    '550-first\r\n550-5.7.1 second\r\n550 5.1.1 third',
+    { code: 550, enhanced: '5.7.1', text: 'first second 5.1.1 third' },
+  ],
   ['550-\r\n550 \r\n', { code: 550, text: '' }],
   ['550 see http://x/550 5.1.1', { code: 550, text: 'see http://x/550 5.1.1' }],
 ])('%j is understood', (text, reply) => {

@@ -3,6 +3,9 @@
 
 import { type LabelledReply, labelledReplies, NAMES, REPLIES } from '../../../../bench/verdicts/labelled.ts'
 import { decidingSentence } from '../../../../mail/smtp/classify.ts'
+import { toReply } from '../../../../mail/smtp/reply.ts'
+import { NOUNS, UNKNOWN_WORDS } from '../../../../mail/smtp/rules/lexicon.ts'
+import { phrases } from '../../../../mail/smtp/rules/pattern.ts'
 import { diagnose } from '../../../../server/inbound/diagnosis.ts'
 import { FRAMES } from './frames.ts'
 import { GIBBERISH } from './gibberish.ts'
@@ -316,6 +319,7 @@ function otherNumbers(): Law {
         { ...reply, code },
         { ...reply, enhanced: status },
         { ...reply, text: `${reply.text} (${status})` },
+        toReply({ code: 550, lines: [`5.1.1 ${reply.text}`, `${status} ${reply.text}`] }),
       ]
       for (const each of changed) {
         const got = read({ ...labelled, reply: each })
@@ -326,6 +330,38 @@ function otherNumbers(): Law {
   }
 }
 const STATUSES_OF_OTHERS = ['4.1.1', '4.2.0', '4.7.1', '5.1.7', '5.1.8', '5.4.4', '5.5.1', '5.6.0', '5.7.0', '5.7.1']
+
+/** The last of several nouns is the one that is unknown: `mailbox table not found`. */
+function thingsOfTheSystem(): Law {
+  const [rcpt] = LABELLED.filter(({ phase, reply }) => phase === 'rcpt' && reply.enhanced === '5.1.1')
+  const cases = product(phrases(...NOUNS), phrases(...UNKNOWN_WORDS), THINGS)
+  return {
+    name: 'a thing of the mail system between the mailbox and what is said of it is what is unknown',
+    cases: cases.size,
+    check(index) {
+      const [{ text: noun }, { text: unknown }, thing] = cases.at(index)
+      const text = [noun, thing, unknown].join(/\p{Script=Han}/u.test(thing) ? '' : ' ')
+      const got = read({ ...rcpt!, reply: { ...rcpt!.reply, text } })
+      return got.kind === 'unknown' ? `${line(rcpt!, text)}\n  is ${shown(got)}` : undefined
+    },
+  }
+}
+const THINGS = [
+  ...[
+    'table',
+    'virtual table',
+    'error',
+    'server',
+    'mail server',
+    'system',
+    'message',
+    'session',
+    'list',
+    'index',
+    'store',
+  ],
+  ...['系统', '服务器', '伺服器', '系統', '的服务器', '列表'],
+]
 
 /** Where a user is not found may be a list of those who may write, or of something else than mailboxes. */
 function conditions(): Law {
@@ -380,5 +416,6 @@ export const LAWS: readonly Law[] = [
   doubts(),
   otherNumbers(),
   conditions(),
+  thingsOfTheSystem(),
   joined(),
 ]
