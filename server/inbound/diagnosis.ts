@@ -83,7 +83,7 @@ export function diagnose(report: RecipientReport): Diagnosis {
   const phase = quoted && (isSenders || isBeforeRecipient(lines)) ? 'mail' : 'late'
   const { outcome, reading: read } = classifyRefusal({ phase, reply: fullReply, mx, names: { recipient, ours } })
   const believed = quoted === undefined && read.kind === 'unknown' ? asReporters(read) : read
-  const reading = quoted && (isDoubtful || isOfOther(lines)) ? { ...read, kind: atMostRefused(read.kind) } : believed
+  const reading = isDoubtful || (quoted && isOfOther(lines)) ? { ...read, kind: atMostRefused(read.kind) } : believed
   const phrase = readAs(reading)
   const isRepeated = enhanced !== undefined && reply.text.includes(enhanced)
   const detail = [quoted?.code, !isRepeated && enhanced, reply.text].filter(Boolean).join(' ')

@@ -3,7 +3,7 @@ import { isAtLeast } from '../../mail/smtp/attempt.ts'
 import { type Diagnosis, diagnose, type FailedRecipient, type RecipientReport } from './diagnosis.ts'
 import type { Parts } from './mime-parts.ts'
 import { noticeOf, passagesOf } from './notice.ts'
-import { isBeforeRecipient, mayBeExample, quotesReply } from './quoted-reply.ts'
+import { isBeforeRecipient, mayBeExample, namesNoServer, quotesReply } from './quoted-reply.ts'
 import { bareValue, type Field, fieldLines, fieldValue, readFields, typeOf, withoutType } from './report-fields.ts'
 
 const DELIVERY_STATUS = ['message/delivery-status', 'message/global-delivery-status']
@@ -22,10 +22,11 @@ export function readDeliveryStatus(parts: Parts, ours: readonly string[] = []): 
   const notice = noticeOf(parts.text, parts.copy)
   const passages = passagesOf(notice, ours)
   const isSenders = isBeforeRecipient(notice)
+  const reported = groups.flatMap((fields) => addressesOf(fields).map(lowerAscii))
+  // Where the text names one that no field names, the reply may be about that one.
+  const isOfMember = passages.some(({ address }) => !reported.includes(address)) || notice.some(namesNoServer)
   return failed.map((fields): FailedRecipient => {
-    const addresses = ['original-recipient', 'final-recipient']
-      .map((name) => bareValue(fieldValue(fields, name)))
-      .filter((address) => address !== '')
+    const addresses = addressesOf(fields)
     const names = addresses.map(lowerAscii)
     const isNamed = (address = '') => names.includes(address)
     const own = passages.filter((passage) => [passage.address, passage.from, ...passage.beside].some(isNamed))
@@ -35,18 +36,24 @@ export function readDeliveryStatus(parts: Parts, ours: readonly string[] = []): 
     const [recipient] = addresses
     const [status = ''] = STATUS.exec(fieldValue(fields, 'status')) ?? []
     const mx = bareValue(fieldValue(fields, 'remote-mta'))
-    const reported = { recipient, status, mx, ours }
+    const member = own.find(({ address, from }) => isNamed(from) && !isNamed(address))?.address
+    const told = { recipient, status, mx, ours }
     const report = {
-      ...reported,
+      ...told,
       isSenders: isBeforeRecipient(about) ?? isSenders,
-      isDoubtful: isDoubtful(fields, reported) || own.some(({ beside }) => beside.length > 0),
+      isDoubtful:
+        (member === undefined && isOfMember) || isDoubtful(fields, told) || own.some(({ beside }) => beside.length > 0),
     }
     const diagnosis = diagnoseBoth(report, diagnosticOf(fields), { about, general })
-    const member = own.find(({ address, from }) => isNamed(from) && !isNamed(address))?.address
     const failedAddress = nameIn(fields, 'x-actual-recipient') ?? member ?? nameIn(fields, 'final-recipient')
     return { ...diagnosis, addresses, failedAddress }
   })
 }
+
+const addressesOf = (fields: Field[]) =>
+  ['original-recipient', 'final-recipient']
+    .map((name) => bareValue(fieldValue(fields, name)))
+    .filter((address) => address !== '')
 
 /** The mailbox that failed, in whatever form: a program, or a user of another system, is not the recipient. */
 const nameIn = (fields: Field[], name: string) => bareValue(fieldValue(fields, name)) || undefined

@@ -64,9 +64,11 @@ export function isBeforeRecipient(lines: readonly string[]): boolean | undefined
 /** A program of the reporter, whose output it quotes like a reply, or a member of the recipient. */
 const NO_SERVER = /\bcommand (?:output|died)\b|(?:^|["'\s])\|\s?["'/]|\bmember of\b|\bforwarding\b/i
 
+export const namesNoServer = (line: string): boolean => NO_SERVER.test(line)
+
 /** Whether the words before the quoted reply say that it is of no server of the recipient. */
 export const isOfOther = (lines: readonly string[]): boolean =>
-  lines.slice(0, lines.findIndex(quotesReply) + 1).some((line) => NO_SERVER.test(line))
+  lines.slice(0, lines.findIndex(quotesReply) + 1).some(namesNoServer)
 
 /** How reporters introduce what a server said. */
 const SERVER =
