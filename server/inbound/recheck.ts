@@ -48,6 +48,7 @@ interface Entry {
 
 interface StoredReply {
   eventId: string
+  messageId: string
   domain: string
   /** That of the outcome which was stored. */
   reason: string | null
@@ -80,12 +81,12 @@ const DELIVERIES = `
 
 // The replies to the address of one list, in the time in which refusals count together.
 const REPLIES = `
-  select r.event_id as "eventId", m.domain, r.reason, r.smtp, null as detail
+  select r.event_id as "eventId", r.message_id as "messageId", m.domain, r.reason, r.smtp, null as detail
   from recipients r join messages m on m.id = r.message_id
   where r.account_id = $1 and ${matchingSql('r.email')} = $2 and r.status = 'bounced' and not r.in_doubt
     and r.message_id between $4 and $5 and m.id between $4 and $5 and coalesce(m.tenant_id, '') = $3
   union all
-  select f.id, m.domain, null, null, f.detail
+  select f.id, f.message_id, m.domain, null, null, f.detail
   from feedback f join messages m on m.id = f.message_id
   where f.account_id = $1 and ${matchingSql('f.recipient')} = $2 and f.kind = 'late_bounce' and not f.is_member
     and f.id between $4 and $5
@@ -127,14 +128,14 @@ function wouldHold(
   deliveredMs: readonly number[],
   ours: readonly string[],
 ): boolean {
-  const refusals = replies.flatMap((reply): Refusal[] => {
+  const refusals = replies.flatMap((reply): (Refusal & { sentMs: number })[] => {
     const { kind } = readingOf(reply, email, ours)
-    return kind ? [{ kind, atMs: timeOfId(reply.eventId) }] : []
+    return kind ? [{ kind, atMs: timeOfId(reply.eventId), sentMs: timeOfId(reply.messageId) }] : []
   })
-  return refusals.some(({ kind, atMs }) => {
+  return refusals.some(({ kind, atMs, sentMs }) => {
     const before = refusals.filter((refusal) => refusal.atMs < atMs)
     const lastDeliveredMs = deliveredMs.find((ms) => ms < atMs && ms > atMs - WINDOW_MS)
-    const due = dueEntry(kind, { refusals: before, lastDeliveredMs }, atMs)
+    const due = dueEntry(kind, { refusals: before, lastDeliveredMs }, atMs, { sentMs })
     return due !== undefined && (due.days === null || atMs + due.days * DAY_MS > Date.now())
   })
 }

@@ -61,22 +61,36 @@ function incidentsOf(refusals: readonly Refusal[]): Refusal[] {
   return incidents
 }
 
-/**
- * The entry that is due when an address is refused now: the longest of all rules that hold.
- *
- * @param isBadHour the provider refuses addresses that exist: see bad-hours.ts
- */
+/** How an address is refused now. */
+interface Circumstances {
+  /**
+   * When the refused message was sent: now, but for a report. One that was sent before an incident was over belongs to
+   * it, whenever its report comes.
+   */
+  sentMs?: number
+  /** The provider refuses addresses that exist: see bad-hours.ts. */
+  isBadHour?: boolean
+}
+
+/** The entry that is due when an address is refused now: the longest of all rules that hold. */
 export function dueEntry(
   kind: Kind,
   { refusals, lastDeliveredMs }: AddressHistory,
   nowMs: number,
-  isBadHour = false,
+  { sentMs = nowMs, isBadHour = false }: Circumstances = {},
 ): DueEntry | undefined {
   if (isBadHour && kind === 'unknown') return { kind, days: BAD_HOUR_DAYS }
   const sinceMs = lastDeliveredMs ?? 0
   const counted = refusals.filter(({ atMs }) => atMs > sinceMs && atMs > nowMs - KNOWN_DAYS * DAY_MS)
-  const incidents = incidentsOf([...counted, { kind, atMs: nowMs }])
-  const current = incidents.at(-1)!
+  const known = incidentsOf(counted)
+  const over = known.filter(({ atMs }) => atMs + INCIDENT_MS <= sentMs)
+  const current = known
+    .slice(over.length)
+    .reduce((strongest, one) => (isAtLeast(strongest.kind, one.kind) ? strongest : one), {
+      kind,
+      atMs: nowMs,
+    })
+  const incidents = [...over, { ...current, atMs: nowMs }]
   const due = SUPPRESSION_RULES.filter(
     (rule) =>
       isAtLeast(current.kind, rule.kind) &&

@@ -115,7 +115,7 @@ async function find(parts: StandingsParts, refused: Refused): Promise<Map<string
   const standings = Array.from(refused.kinds, ([address, kind]) => {
     const known = history(address)
     const isBadHour = bad.some(({ provider }) => provider === refused.providers?.get(address))
-    const due = dueEntry(kind, known, nowMs, isBadHour)
+    const due = dueEntry(kind, known, nowMs, { sentMs: timeOfId(refused.messageId), isBadHour })
     return [address, { due, lastDeliveredMs: known.lastDeliveredMs }] as const
   })
   return new Map(standings)

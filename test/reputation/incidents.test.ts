@@ -49,6 +49,25 @@ test('an address that took mail is never suppressed for good within a day of its
   )
 })
 
+test('reports, whenever they come, of mail sent within a day of the first refusal are one incident', () => {
+  const day = fc.integer({ min: 0, max: DAY - 1 })
+  const reports = fc.array(fc.record({ sentMs: day, lateMs: fc.integer({ min: 0, max: 30 * DAY }) }), { minLength: 1 })
+  fc.assert(
+    fc.property(fc.constantFrom(...KINDS), reports, (kind, late) => {
+      const first = { kind, atMs: NOW }
+      const inOrder = late
+        .map(({ sentMs, lateMs }) => ({ kind, sentMs: NOW + sentMs, atMs: NOW + sentMs + lateMs }))
+        .toSorted((a, b) => a.atMs - b.atMs)
+      for (const [i, { sentMs, atMs }] of inOrder.entries()) {
+        const history = { refusals: [first, ...inOrder.slice(0, i)], lastDeliveredMs: NOW - DAY }
+        expect(lasts(dueEntry(kind, history, atMs, { sentMs }))).toBe(
+          lasts(dueEntry(kind, { ...history, refusals: [] }, atMs)),
+        )
+      }
+    }),
+  )
+})
+
 test('a refusal more within an incident, of its kind or a weaker one, changes nothing', () => {
   fc.assert(
     fc.property(histories, fc.integer({ min: 0, max: DAY - 1 }), ({ kind, ...history }, laterMs) => {
