@@ -61,6 +61,9 @@ export function clausesOf(reply: string, names: KnownNames = {}): Clause[] {
   return clauses
 }
 
+export const saysWhereHelpIs = (reply: string): boolean =>
+  clausesOf(reply).every(({ isHelp, text }) => isHelp || text.trim() === '')
+
 function clauseOf(
   reply: string,
   plainReply: TracedText,

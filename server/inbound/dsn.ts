@@ -1,5 +1,6 @@
 import { domainOf, lowerAscii } from '../../mail/address.ts'
 import { isAtLeast } from '../../mail/smtp/attempt.ts'
+import { saysWhereHelpIs } from '../../mail/smtp/clauses.ts'
 import { type Diagnosis, diagnose, type FailedRecipient, type RecipientReport } from './diagnosis.ts'
 import type { Parts } from './mime-parts.ts'
 import { noticeOf, passagesOf } from './notice.ts'
@@ -23,8 +24,10 @@ export function readDeliveryStatus(parts: Parts, ours: readonly string[] = []): 
   const passages = passagesOf(notice, ours)
   const isSenders = isBeforeRecipient(notice)
   const reported = groups.flatMap((fields) => addressesOf(fields).map(lowerAscii))
-  // Where the text names one that no field names, the reply may be about that one.
-  const isOfMember = passages.some(({ address }) => !reported.includes(address)) || notice.some(namesNoServer)
+  // Where the text names one that no field names, the reply may be about that one. Help has an address, too.
+  const isOfMember =
+    passages.some(({ address, lines: [line = ''] }) => !reported.includes(address) && !saysWhereHelpIs(line)) ||
+    notice.some(namesNoServer)
   return failed.map((fields): FailedRecipient => {
     const addresses = addressesOf(fields)
     const names = addresses.map(lowerAscii)
