@@ -334,7 +334,8 @@ const STATUSES_OF_OTHERS = ['4.1.1', '4.2.0', '4.7.1', '5.1.7', '5.1.8', '5.4.4'
 /** The last of several nouns is the one that is unknown: `mailbox table not found`. */
 function thingsOfTheSystem(): Law {
   const [rcpt] = LABELLED.filter(({ phase, reply }) => phase === 'rcpt' && reply.enhanced === '5.1.1')
-  const cases = product(phrases(...NOUNS), phrases(...UNKNOWN_WORDS), THINGS)
+  const nouns = phrases(...NOUNS).filter(({ text }) => text !== 'rcpt to')
+  const cases = product(nouns, phrases(...UNKNOWN_WORDS), THINGS)
   return {
     name: 'a thing of the mail system between the mailbox and what is said of it is what is unknown',
     cases: cases.size,
