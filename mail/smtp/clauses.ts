@@ -26,7 +26,9 @@ const BOUNDARY = new RegExp(
   `[.;!?。！？]+|(?<!\\b(?:to|you|can|not|by|for|with|from|pour|para|muchas|muito|neem|${WITHIN}|${ARTICLES})|${words(POLITE)},?)\\s(?=${HELP})`,
   'g',
 )
-const IS_HELP = new RegExp(`^[\\s,:]*(?:${HELP}|${IF})`)
+/** A host, an id or an apology that servers write before any sentence. */
+const LABEL = `(?:${NAMED.host}|sorry|[a-z]{0,8}\\d[a-z0-9]{0,30})[\\s,:]+`
+const IS_HELP = new RegExp(`^[\\s,:]*(?:${LABEL}){0,6}(?:${HELP}|${IF})`)
 /** Where a reply begins to quote another server. */
 const QUOTE =
   /\b(?:(?:said|says|respon(?:se|ded|ds)|repl(?:y|ied)|answer(?:ed)?|returned)\b(?:[^\d:;.]{0,30}:(?=\s*\S)|[^\d:;.]{0,30}(?=[45]\d\d ))|got\s?:)|:\s?(?=[45]\d\d )|\b(?:callout|callback|verif[a-z]{1,12})\b[^:;.]{0,80}:/
