@@ -10,11 +10,11 @@ const FRAMES = [
   'recipient address rejected, recipient rejected, address rejected, requested action not taken, requested mail action aborted',
   'requested mail action not taken, delivery error dd, delivery error, permanent failure for one or more recipients',
   'permanent failure, delivery failed, message not delivered, not delivered, cannot be delivered, could not be delivered',
-  'undeliverable address, undeliverable, message was not accepted, is unavailable, invalid mailbox, invalid recipient',
+  'undeliverable address, undeliverable, message was not accepted, message rejected, delivery refused, delivery not attempted, message was not delivered, connection closed, goodbye, is unavailable, invalid mailbox, invalid recipient',
   'unknown or illegal alias, smtp address lookup, recipient verify failed, recipient verify failed for, smtp error from remote mail server after',
   'smtp error from remote server after, to which you wrote, you wrote to, you tried to reach, you are trying to reach',
   'you are trying to contact, local mailbox, msg id, you entered, you specified, your message to, message to, mail to',
-  'we do not have, by that name, by smtp address lookup, associated with this name, not our customer, do not have, have no',
+  'we do not have, by that name, by smtp address lookup, associated with this name, either there is no mailbox associated with this name or you do not have authorization to see it, not our customer, do not have, have no',
   'ihre nachricht, konnte nicht zugestellt werden, called sent, remote host said, said, response, reporting, rejecting, returned',
   `host ${NAMED.host}`,
 ]
