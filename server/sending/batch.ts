@@ -151,7 +151,7 @@ async function sendOne(
       return send(message, { ...options, trace: passedOn(span?.traceparent) })
     })
   if (!key) return resultOf(index, (await sendUntil(signal))!)
-  const { response, mismatch } = await idempotency.once(key, () => sendUntil(NEVER))
+  const { response, mismatch } = await idempotency.once(key, () => sendUntil(NEVER), endWork)
   return { ...resultOf(index, response), mismatch }
 }
 

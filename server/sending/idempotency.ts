@@ -11,9 +11,13 @@ export interface Idempotency {
   /**
    * Returns the response of the first request with the key: a stored one, that of a running request, or that of `send`.
    * `send` returns undefined when another request has just taken the key; its errors leave the key free. Throws
-   * `transient_failure` when the first request has not ended in time.
+   * `transient_failure` when the first request has not ended in time. `onWait` is called when it has to end first.
    */
-  once(key: IdempotencyKey, send: () => Promise<SendResponse | undefined>): Promise<SharedResponse<SendResponse>>
+  once(
+    key: IdempotencyKey,
+    send: () => Promise<SendResponse | undefined>,
+    onWait?: () => void,
+  ): Promise<SharedResponse<SendResponse>>
   /** Resolves when no request with a key is running: they go on when their callers leave. */
   idle(): Promise<void>
 }
@@ -49,6 +53,7 @@ export function createIdempotency(db: Database, leaseMs: number): Idempotency {
     key: IdempotencyKey,
     send: () => Promise<SendResponse | undefined>,
     untilMs: number,
+    onWait?: () => void,
   ): Promise<FirstResponse<SendResponse>> {
     for (const pause = createPauses(untilMs); ; await pause()) {
       const holder = await findHolder(key)
@@ -61,6 +66,7 @@ export function createIdempotency(db: Database, leaseMs: number): Idempotency {
       const response = leaseLeftMs === null ? await storedResponse(messageId) : undefined
       if (response) return { response, replayed: true, requestHash }
       if (leaseLeftMs !== null && leaseLeftMs <= 0) await sweepMessage(db, messageId)
+      onWait?.()
     }
   }
 
@@ -72,7 +78,7 @@ export function createIdempotency(db: Database, leaseMs: number): Idempotency {
   }
 
   return {
-    once: (key, send) => share(key, (untilMs) => respondFirst(key, send, untilMs)),
+    once: (key, send, onWait) => share(key, (untilMs) => respondFirst(key, send, untilMs, onWait), onWait),
     idle,
   }
 }

@@ -32,17 +32,19 @@ export function createSharing<Response>(leaseMs: number) {
   return {
     /**
      * Throws `transient_failure` when the first is not done within its lease and the time of a repeat: by `untilMs`, a
-     * time of `performance.now()`.
+     * time of `performance.now()`. `onWait` is called when another request has to end first.
      */
     async share(
       key: IdempotencyKey,
       respondFirst: (untilMs: number) => Promise<FirstResponse<Response>>,
+      onWait?: () => void,
     ): Promise<SharedResponse<Response>> {
       const untilMs = performance.now() + leaseMs + CALL_TIMES.repeatMs
       const name = JSON.stringify([key.accountId, key.scope, key.key])
       for (;;) {
         const other = running.get(name)
         if (!other) break
+        onWait?.()
         try {
           const { response, requestHash } = await inTime(other.first, untilMs - performance.now(), tooLong)
           return { response, replayed: true, mismatch: requestHash !== key.requestHash }

@@ -152,6 +152,7 @@ class Submission {
       await this.#answerAll()
       const results = this.#recipients.flatMap(({ result }) => result ?? [])
       if (results.length === this.#recipients.length) return results
+      this.#mail.endWork()
     }
   }
 

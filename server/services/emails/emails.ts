@@ -75,18 +75,18 @@ async function sendOne(
   log.sandbox = sandbox
   const refusal = context.values.get(refusalKey)
   const accountId = accountOf(context)
+  const endWork = context.values.get(endWorkKey)
   const run = async (signal: AbortSignal, key?: IdempotencyKey) => {
     if (refusal) throw refusal
     const message = await readRequest(request, { accountId, senderDomains })
     log.recipients = recipientsInLog(message, hashAddress)
     if (!sandbox) await auditPerson(db, message, context)
-    const [trace, endWork] = [context.values.get(traceKey), context.values.get(endWorkKey)]
-    return send(message, { accountId, sandbox, key, signal, trace, endWork })
+    return send(message, { accountId, sandbox, key, signal, trace: context.values.get(traceKey), endWork })
   }
 
   const key = readKey(context, sandbox, SendRequestSchema, request)
   const response = key
-    ? replayHeaders(context, await idempotency.once(key, () => run(NEVER, key)))
+    ? replayHeaders(context, await idempotency.once(key, () => run(NEVER, key), endWork))
     : (await run(context.signal))!
 
   Object.assign(log, {

@@ -40,8 +40,6 @@ export function createSendBatch({
     let isOtherBody = false
     const run = async (signal: AbortSignal) => {
       const trace = context.values.get(traceKey)
-      // Each message has its own turn.
-      context.values.get(endWorkKey)()
       const result = await sendBatch(emails, { accountId, sandbox, faults, batchKey: key?.key, signal, trace })
       isOtherBody = result.mismatch
       if (!sandbox) noteRefused(result, request, context)
@@ -50,6 +48,8 @@ export function createSendBatch({
     }
 
     if (refusal && !key) throw refusal
+    // Each message has its own turn, and a repeat waits for the first request.
+    context.values.get(endWorkKey)()
     const outcome = key
       ? await batchIdempotency.once({ ...key, sandbox, refusal }, () => run(NEVER))
       : { response: (await run(context.signal)).response, replayed: false, mismatch: false }
