@@ -12,7 +12,7 @@ import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { createFairSlotsByKey } from '../../net/fair-slots.ts'
-import { callerOf, rightKey } from '../caller.ts'
+import { callerOf, endWorkKey, rightKey } from '../caller.ts'
 import { fail } from '../errors.ts'
 
 interface HeavyGroup {
@@ -109,6 +109,8 @@ export function createHeavyCallLimit(): Interceptor {
     if (!group) return next(request)
     const { contextValues, signal } = request
     const { accountId, person } = callerOf({ values: contextValues })
+    // It waits for its group, which other calls of the account do not.
+    contextValues.get(endWorkKey)()
     const arrivedMs = performance.now()
     const leave = person ? await group.ofSessions.acquire(accountId) : () => {}
     if (!leave) throw tooMany(group)
