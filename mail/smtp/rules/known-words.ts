@@ -10,7 +10,7 @@ const FRAMES = [
   'recipient address rejected, recipient rejected, address rejected, requested action not taken, requested mail action aborted',
   'requested mail action not taken, delivery error dd, delivery error, permanent failure for one or more recipients',
   'permanent failure, delivery failed, message not delivered, not delivered, cannot be delivered, could not be delivered',
-  'undeliverable address, undeliverable, message was not accepted, message rejected, delivery refused, delivery not attempted, message was not delivered, connection closed, goodbye, is unavailable, invalid mailbox, invalid recipient',
+  'undeliverable address, undeliverable, message was not accepted, message rejected, delivery refused, delivery not attempted, message was not delivered, goodbye, is unavailable, invalid mailbox, invalid recipient',
   'unknown or illegal alias, smtp address lookup, recipient verify failed, recipient verify failed for, smtp error from remote mail server after',
   'smtp error from remote server after, to which you wrote, you wrote to, you tried to reach, you are trying to reach',
   'you are trying to contact, local mailbox, msg id, you entered, you specified, your message to, message to, mail to',
