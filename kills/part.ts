@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { longestCallMs } from '../server/config/limits.ts'
 import { publicId } from '../server/db/ids.ts'
+import { isLost } from '../server/db/outage.ts'
 import { OUR_FAULT } from '../server/ledger/rows.ts'
 import { tally } from '../test/faults/load.ts'
 import { SEED } from '../test/faults/seed.ts'
@@ -43,7 +44,7 @@ const REPEATED_MS = longestCallMs(SEND_BUDGET_MS)
 // A session of this program that a kill closes between two statements rejects a promise without a handler. The next
 // statement opens another session.
 process.on('unhandledRejection', (error) => {
-  if ((error as { code?: string }).code !== 'CONNECTION_CLOSED') throw error
+  if (!isLost(error)) throw error
   console.log(`A session of the run: ${error}`)
 })
 
