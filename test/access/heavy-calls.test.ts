@@ -1,7 +1,9 @@
 import { readdirSync } from 'node:fs'
 import type { DescFile, DescMethod } from '@bufbuild/protobuf'
+import { createContextValues, type UnaryRequest, type UnaryResponse } from '@connectrpc/connect'
 import { expect, test } from 'vitest'
-import { HEAVY_CALLS } from '../../server/access/heavy-calls.ts'
+import { createHeavyCallLimit, HEAVY_CALLS } from '../../server/access/heavy-calls.ts'
+import { callerKey, endWorkKey } from '../../server/caller.ts'
 
 // Which methods are heavy: their calls are limited by account.
 
@@ -47,4 +49,22 @@ test('every method whose response is a page of a list is heavy', async () => {
 
 test('no method is in two groups', () => {
   expect(new Set(HEAVY).size).toBe(HEAVY.length)
+})
+
+test('a heavy call of any method no longer keeps other calls of its account waiting while it waits or works', async () => {
+  const isAtHand: boolean[] = []
+  for (const { methods } of HEAVY_CALLS)
+    for (const method of methods) {
+      let ended = false
+      const contextValues = createContextValues()
+      contextValues.set(callerKey, { accountId: 'a', test: false }).set(endWorkKey, () => {
+        ended = true
+      })
+      const work = createHeavyCallLimit()(async () => {
+        isAtHand.push(!ended)
+        return {} as UnaryResponse
+      })
+      await work({ method, contextValues, signal: new AbortController().signal } as unknown as UnaryRequest)
+    }
+  expect(isAtHand).toEqual(HEAVY.map(() => false))
 })
