@@ -154,6 +154,9 @@ function boundOf(perAccount: NonNullable<FairSlotsOptions['perAccount']>): (free
   return typeof perAccount === 'function' ? perAccount : () => perAccount
 }
 
+/** A `perAccount` that leaves as many to others, however many accounts there are. */
+export const asManyAsLeft = (free: number): number => free
+
 /** The usual `perAccount`: 80 % of the slots, rounded up, so that a fifth is left for others. */
 export function fourFifths(slots: number): number {
   return Math.ceil(slots * 0.8)

@@ -1,4 +1,4 @@
-import { FairSlots, type Release } from './fair-slots.ts'
+import { asManyAsLeft, FairSlots, type Release } from './fair-slots.ts'
 
 /** The most pieces of work that begin in a round of the event loop. */
 const TURNS = 32
@@ -19,10 +19,10 @@ interface Piece {
  * accounts. An account takes at most as much as it leaves free, and its other work waits in its own line.
  */
 export class FairTurns {
-  readonly #turns = new FairSlots({ slots: TURNS, perAccount: (free) => free })
+  readonly #turns = new FairSlots({ slots: TURNS, perAccount: asManyAsLeft })
   #round: Release[] = []
   #roundBeganAtMs = 0
-  readonly #pieces = new FairSlots({ slots: PIECES, perAccount: (free) => free })
+  readonly #pieces = new FairSlots({ slots: PIECES, perAccount: asManyAsLeft })
   /** In the order in which they began. */
   readonly #atHand = new Set<Piece>()
   #timer: NodeJS.Timeout | undefined
@@ -68,7 +68,7 @@ export class FairTurns {
     const isLong = performance.now() - this.#roundBeganAtMs > LONG_ROUND_MS
     const turns = this.#turns.size()
     const next = Math.min(TURNS, Math.max(1, isLong ? turns >> 1 : turns * 2))
-    if (next !== turns) this.#turns.resize(next, (free) => free)
+    if (next !== turns) this.#turns.resize(next, asManyAsLeft)
     const ended = this.#round
     this.#round = []
     for (const endTurn of ended) endTurn()

@@ -13,7 +13,7 @@ import {
 } from '../../gen/verdict/v1/emails_pb.ts'
 import { ErrorReason, ErrorReasonSchema } from '../../gen/verdict/v1/errors_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { FairSlots } from '../../net/fair-slots.ts'
+import { asManyAsLeft, FairSlots } from '../../net/fair-slots.ts'
 import type { FairTurns } from '../../net/fair-turns.ts'
 import { CALL_TIMES } from '../config/limits.ts'
 import { enumNames } from '../db/enum-names.ts'
@@ -89,7 +89,7 @@ export interface BatchParts {
  */
 export function createBatch(parts: BatchParts): SendBatch {
   const { startMs = CALL_TIMES.batchStartMs, allMessages = ALL_MESSAGES } = parts
-  const places = new FairSlots({ slots: allMessages, perAccount: (free) => free })
+  const places = new FairSlots({ slots: allMessages, perAccount: asManyAsLeft })
   return async (emails, options) => {
     const within = { ...options, startMs, untilMs: performance.now() + startMs }
     const outcomes: (MessageResult | OutcomeUnknown)[] = []

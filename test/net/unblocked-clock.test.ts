@@ -29,7 +29,7 @@ test('a blocked event loop does not pass on the clock, however often it is read 
   )
 })
 
-test('time counts as blocked only while somebody watches', () => {
+test('time counts as blocked only while the clock is watched', () => {
   const clock = new UnblockedClock()
   const outer = clock.watch()
   clock.watch()[Symbol.dispose]()

@@ -4,7 +4,7 @@ import type { Delivery, Engine } from '../../mail/smtp/attempt.ts'
 import type { CheckedRecipient } from '../../server/sending/checks.ts'
 import { deliver } from '../../server/sending/deliver.ts'
 
-test('the engine is told the longest look-up, and all other time since the start of a send as our own', async () => {
+test('a delivery counts the longest look-up as such, and all other time since the start of its send as ours', async () => {
   const times = fc.array(fc.option(fc.nat(900), { nil: undefined }), { minLength: 1, maxLength: 4 })
   await fc.assert(
     fc.asyncProperty(times, fc.nat(900), async (dnsTimes, restMs) => {

@@ -244,8 +244,8 @@ export const holderOf = (call: Call): string => call.values.get(callerKey)?.acco
 
 /** Takes a share of a budget, beside those that the call has. Returns the function that gives it back. */
 export async function takeShare(call: Call, bytes: number, budget: ByteBudget): Promise<GiveBack> {
-  const holder = holderOf(call)
-  const giveBack = budget.tryTake(bytes * SHARE_FACTOR, holder) ?? (await waitForShare(call, bytes, budget))
+  const wanted = bytes * SHARE_FACTOR
+  const giveBack = budget.tryTake(wanted, holderOf(call)) ?? (await waitForShare(call, wanted, budget))
   untilEnd(call, giveBack)
   return giveBack
 }
@@ -266,8 +266,8 @@ function untilEnd(call: Call, giveBack: () => void): void {
   call.release = release
 }
 
-async function waitForShare(call: Call, bytes: number, budget: ByteBudget): Promise<GiveBack> {
-  const giveBack = await budget.take(bytes * SHARE_FACTOR, holderOf(call), call.signal)
+async function waitForShare(call: Call, wanted: number, budget: ByteBudget): Promise<GiveBack> {
+  const giveBack = await budget.take(wanted, holderOf(call), call.signal)
   if (!call.closed) return giveBack
   // The caller left while the share was given.
   giveBack()

@@ -1,4 +1,4 @@
-import { FairSlots, type Release } from '../../../net/fair-slots.ts'
+import { asManyAsLeft, FairSlots, type Release } from '../../../net/fair-slots.ts'
 import { createKeyedAmounts } from '../../../net/keyed-amounts.ts'
 import type { DispatchedEvent } from '../../ledger/first-attempts-offer.ts'
 
@@ -50,7 +50,7 @@ export class AttemptQueues {
   /** Queues with an event and with attempts left up to their limit, in the order in which they are served. */
   readonly #ready = new Set<EndpointQueue>()
   readonly #queuedOf = createKeyedAmounts()
-  readonly #slots = new FairSlots({ slots: MAX_IN_FLIGHT, perAccount: (free) => free })
+  readonly #slots = new FairSlots({ slots: MAX_IN_FLIGHT, perAccount: asManyAsLeft })
   #queued = 0
 
   constructor(parts: AttemptQueuesParts) {
