@@ -408,8 +408,8 @@ describe.each(SIZES)('the guide on %s', (size) => {
     const { storage, resources } = named(built[size]!, 'Cluster', 'verdict-database').spec
     const number = (pattern: RegExp) => Number(pattern.exec(GUIDE)![1]!.replace(',', ''))
     const needed = {
-      disk: perSecond! * 90 * DAY_SECONDS * number(/\((\S+) KB a\s+message\)/) * 1_000,
-      memory: perSecond! * 2 * DAY_SECONDS * number(/\((\S+) bytes a\s+message\)/),
+      disk: perSecond! * 90 * DAY_SECONDS * number(/\((\S+)\s+KB\s+a\s+message\)/) * 1_000,
+      memory: perSecond! * 2 * DAY_SECONDS * number(/\((\S+)\s+bytes\s+a\s+message\)/),
     }
     expect(cells[9]).toBe(storage.size)
     expect(amountOf(storage.size)).toBeGreaterThan(needed.disk)
