@@ -1,5 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { connect, isIPv6 } from 'node:net'
+import { GatheredOctets } from '../../net/gathered-octets.ts'
 import { createQuery, type DnsQuery, type DnsResponse, type RecordType, readResponse } from './dns-message.ts'
 
 export interface DnsServer {
@@ -63,7 +64,7 @@ function overUdp(server: DnsServer, query: DnsQuery, deadline: AbortSignal): Pro
 
 function overTcp(server: DnsServer, query: DnsQuery, deadline: AbortSignal): Promise<DnsResponse | DnsFailure> {
   return new Promise((resolve) => {
-    let received = Buffer.alloc(0)
+    const gathered = new GatheredOctets()
     const socket = connect({ host: server.address, port: server.port })
     const end = (result: DnsResponse | DnsFailure) => {
       deadline.removeEventListener('abort', expire)
@@ -78,7 +79,8 @@ function overTcp(server: DnsServer, query: DnsQuery, deadline: AbortSignal): Pro
     socket.on('close', () => end({ failure: 'closed' }))
     socket.on('connect', () => socket.write(withLength(query.bytes)))
     socket.on('data', (chunk: Buffer) => {
-      received = Buffer.concat([received, chunk])
+      gathered.add(chunk)
+      const received = gathered.octets
       const length = received.length < 2 ? Number.POSITIVE_INFINITY : received.readUInt16BE(0)
       if (received.length < 2 + length) return
       const response = readResponse(received.subarray(2, 2 + length), query)

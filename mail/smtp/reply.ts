@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { cleanText } from '../../net/clean-text.ts'
+import { GatheredOctets } from '../../net/gathered-octets.ts'
 import type { Reply } from './attempt.ts'
 
 /** A reply as it came, one entry for each line, without its code. */
@@ -14,7 +15,6 @@ export type ParsedReply = RawReply | { kind: 'malformed'; detail: string }
 /** The bound of a whole reply. Greetings and replies to EHLO may have any number of lines. */
 const MAX_REPLY_BYTES = 65_536
 const MAX_TEXT_BYTES = 1_024
-const EMPTY = Buffer.alloc(0)
 const LF = 10
 const CR = 13
 const REPLY_LINE = /^([2-5]\d\d)(?:([ -])(.*))?$/s
@@ -25,7 +25,7 @@ const REPLY_LINE = /^([2-5]\d\d)(?:([ -])(.*))?$/s
  * A line without a hyphen always ends a reply.
  */
 export class ReplyParser {
-  #rest: Buffer = EMPTY
+  readonly #rest = new GatheredOctets()
   #lines: string[] = []
   #code = 0
   #bytes = 0
@@ -34,23 +34,32 @@ export class ReplyParser {
   /** The replies that `chunk` completes. After a malformed one the parser reads nothing more. */
   push(chunk: Buffer): ParsedReply[] {
     const parsed: ParsedReply[] = []
-    const data = this.#rest.length > 0 ? Buffer.concat([this.#rest, chunk]) : chunk
     let start = 0
     while (!this.#isMalformed) {
-      const end = data.indexOf(LF, start)
-      const length = (end < 0 ? data.length : end + 1) - start
+      const end = chunk.indexOf(LF, start)
+      const piece = chunk.subarray(start, end < 0 ? chunk.length : end + 1)
+      const length = this.#rest.length + piece.length
       if (this.#bytes + length > MAX_REPLY_BYTES) parsed.push(this.#malformed('too long'))
-      else if (end < 0) break
-      else {
+      else if (end < 0) {
+        this.#rest.add(piece)
+        break
+      } else {
         this.#bytes += length
-        const reply = this.#readLine(textOf(data.subarray(start, data[end - 1] === CR ? end - 1 : end)))
+        const reply = this.#readLine(textOf(withoutEnd(this.#whole(piece))))
         if (reply) parsed.push(reply)
         start = end + 1
       }
     }
-    // A copy: a few bytes must not keep a large chunk in memory.
-    this.#rest = this.#isMalformed || start === data.length ? EMPTY : Buffer.from(data.subarray(start))
     return parsed
+  }
+
+  /** The line that ends with this piece. */
+  #whole(piece: Buffer): Buffer {
+    if (this.#rest.length === 0) return piece
+    this.#rest.add(piece)
+    const line = this.#rest.octets
+    this.#rest.clear()
+    return line
   }
 
   /** True when the beginning of a reply has come and its end has not. */
@@ -76,9 +85,12 @@ export class ReplyParser {
 
   #malformed(detail: string): ParsedReply {
     this.#isMalformed = true
+    this.#rest.clear()
     return { kind: 'malformed', detail }
   }
 }
+
+const withoutEnd = (line: Buffer) => line.subarray(0, line.at(-2) === CR ? -2 : -1)
 
 /** Servers that write their language without UTF-8 write Latin-1. */
 function textOf(line: Buffer): string {

@@ -170,3 +170,23 @@ test('a hostile reply is read in time linear in its length', () => {
   // A quadratic pattern takes seconds.
   expect(watch.ms()).toBeLessThan(200)
 })
+
+test('reading a reply costs what its octets cost, in whatever pieces it comes', () => {
+  const cost = (text: string) => {
+    const watch = cpuStopwatch()
+    parse(text, 1)
+    return watch.ms()
+  }
+  const inLines = (length: number) => cost(`250-${'x'.repeat(length - 6)}\r\n`.repeat(60_000 / length))
+  inLines(60)
+  // A parser that reads again what came before needs 40 times the time for a long line.
+  expect(inLines(60_000)).toBeLessThan(5 * inLines(60) + 20)
+})
+
+test.each([
+  ['a line that never ends', `250 ${'x'.repeat(70_000)}`],
+  ['a long line', `250 ${'x'.repeat(70_000)}\r\n`],
+])('%s is malformed', (_, text) => {
+  for (const size of [1, 7, 100_000])
+    expect(parse(text, size)).toEqual([{ kind: 'malformed', detail: expect.any(String) }])
+})
