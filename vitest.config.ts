@@ -7,13 +7,13 @@ import { LongestFirst } from './test/harness/longest-first.ts'
 const WAITING = 'test/**/*.waiting.test.ts'
 /** Tests whose files take seconds of a processor each, because of many inputs or protocols. */
 const THOROUGH = 'test/**/*.thorough.test.ts'
-/** Tests that start whole processes. */
-const PROCESSES = 'test/**/*.process.test.ts'
+/** Tests that start whole processes: vitest.processes.config.ts. */
+export const PROCESSES = 'test/**/*.process.test.ts'
 /** Configurations of their own run these. */
 const ELSEWHERE = ['test/**/*.release.test.ts', 'test/real/**', 'test/faults/**', 'test/cluster/**']
 
 /** Workers for files that wait for sockets, PostgreSQL and processes half of their time: two to a processor. */
-const MOSTLY_WAITING = 2 * availableParallelism()
+export const MOSTLY_WAITING = 2 * availableParallelism()
 /** Workers for files that mostly wait for time limits, beside some that keep a processor busy: three to a processor. */
 const WAITING_OR_BUSY = 3 * availableParallelism()
 /** For a busy machine: what is waited for comes, however long it takes. */
@@ -54,17 +54,6 @@ export default defineConfig({
           include: [WAITING, THOROUGH],
           sequence: { groupOrder: 1 },
           maxWorkers: WAITING_OR_BUSY,
-        },
-      },
-      // These need Temporal, which a new machine has to build first.
-      {
-        test: {
-          ...sharing,
-          name: 'processes',
-          include: [PROCESSES],
-          globalSetup: [...sharing.globalSetup, 'test/harness/global-temporal.ts'],
-          sequence: { groupOrder: 2 },
-          maxWorkers: MOSTLY_WAITING,
         },
       },
     ],

@@ -30,7 +30,7 @@ export default defineConfig({
           maxWorkers: WITH_PROCESSES,
         },
       },
-      // Short runs of the same faults, which are part of `npm test`, too.
+      // Short runs of the same faults, which are part of `npm run test:processes`, too.
       {
         test: {
           ...shared,

@@ -43,7 +43,7 @@ const DASHBOARD = 'test/real/dashboard/**/*.test.ts'
 /** What touches the statements of sends, reports and events: their SQL runs on Debian's PostgreSQL, too. */
 const STATEMENTS = [
   'test/{db,ledger,reputation,sending}/**/*.test.ts',
-  'test/inbound/{feedback.waiting,retried-messages}.test.ts',
+  'test/inbound/{feedback.waiting,retried-messages.thorough}.test.ts',
   'test/stream/stream-leases.test.ts',
   'test/webhooks/{attempt/attempts.thorough,queue/hand-over.waiting}.test.ts',
 ]

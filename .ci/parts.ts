@@ -40,9 +40,16 @@ export const PARTS: readonly Part[] = [
   },
   {
     name: 'test',
-    ...vitest('npm test --', 'vitest.config.ts', 'waiting and thorough', 'processes'),
+    ...vitest('npm test --', 'vitest.config.ts', 'waiting and thorough'),
     each: 'change',
-    checks: 'time limits, many inputs, processes, short faults',
+    checks: 'time limits, many inputs',
+    rooms: [],
+  },
+  {
+    name: 'processes',
+    ...vitest('npm run test:processes --', 'vitest.processes.config.ts', 'processes'),
+    each: 'change',
+    checks: 'whole processes, Temporal, the README, short faults',
     rooms: [],
   },
   {

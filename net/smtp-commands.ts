@@ -68,7 +68,7 @@ export async function replyToHalfClosed(
  */
 export function watchCommands(connection: SmtpConnection, note: (verb: string) => void): void {
   const carryOut = connection._onCommand
-  // Named before it is assigned, like the functions below: see test/old-generation.test.ts.
+  // Named before it is assigned, like the functions below: see test/old-generation.thorough.test.ts.
   const noted: SmtpConnection['_onCommand'] = function (this: SmtpConnection, command, next) {
     note(this._nextHandler ? 'AUTH' : verbOf(command))
     carryOut.call(this, command, next)

@@ -1,8 +1,8 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
- * The files that take a minute or more, the longest first. Without results of an earlier run, Vitest begins with the
- * largest files, and a long test in a small file would run alone at the end.
+ * The files that take long in their project, the longest first. Without results of an earlier run, Vitest begins with
+ * the largest files, and a long test in a small file would run alone at the end.
  */
 const LONG = [
   'test/real/openapi.test.ts',
@@ -23,7 +23,16 @@ const LONG = [
   'test/webhooks/replays/range-replays.release.test.ts',
   'test/dev/postgres/server.release.test.ts',
   'test/e2e/drain.release.test.ts',
+  'test/faults/quick/unrecorded.process.test.ts',
   'test/faults/quick/webhooks.process.test.ts',
+  'test/faults/quick/kills.process.test.ts',
+  'test/process/start.process.test.ts',
+  'test/mail/smtp/own-time.waiting.test.ts',
+  'test/mail/smtp/laws.thorough.test.ts',
+  'test/ledger/locked-rows.waiting.test.ts',
+  'test/smtp-front/hostile.waiting.test.ts',
+  'test/content/costs.thorough.test.ts',
+  'test/domains/dns-verifier.waiting.test.ts',
 ]
 
 export class LongestFirst extends BaseSequencer {
