@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { type DestinationStream, type LogFn, type Logger, pino } from 'pino'
+import { type DestinationStream, type LogFn, type Logger, type LoggerOptions, pino } from 'pino'
 import { lowerAscii } from '../../mail/address.ts'
 
 // Patterns of what no line may hold, in case something lets it slip. All three run in linear time. Pino's own redaction
@@ -8,6 +8,8 @@ const FIELDS =
   /"(authorization|cookie|password|secret|key|token|subject|html|text|to|from|reply_to|email|recipient)":"(?:[^"\\]|\\.)*"/g
 const ADDRESSES = /[\w.!#$%&'*+=?^`{|}~\x80-\uffff-]{1,64}@[\w\x80-\uffff-][\w.\x80-\uffff-]{0,254}/g
 const API_KEYS = /svc_(?:live|test)_\w{1,64}/g
+
+const MOST_WAITING_BYTES = 16 * 2 ** 20
 
 /**
  * Creates a structured log with one JSON object per line. A line never holds an address, a subject, a key or a secret.
@@ -23,7 +25,22 @@ export function createLogger(level: string, destination?: DestinationStream): Lo
     serializers: { err: describeError },
     hooks: { logMethod: nameErrors, streamWrite: redact },
   }
-  return destination ? pino(options, destination) : pino(options)
+  return destination ? pino(options, destination) : toStandardOutput(options)
+}
+
+/** Writes beside the event loop. What a slow reader leaves waiting is bounded: then lines are lost, and counted. */
+function toStandardOutput(options: LoggerOptions): Logger {
+  // A minimum of one octet changes no write, and lets `flush` wait for the last one.
+  const output = pino.destination({ minLength: 1, maxLength: MOST_WAITING_BYTES })
+  const log = pino(options, output)
+  let lines = 0
+  output.on('drop', () => lines++)
+  output.on('drain', () => {
+    if (lines === 0) return
+    log.warn({ lines }, 'lines of this log were lost, because what reads it was too slow')
+    lines = 0
+  })
+  return log
 }
 
 /** Gives an error without a text the text `failed`. Otherwise pino would log the error's message unredacted. */

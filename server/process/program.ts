@@ -13,7 +13,7 @@ import type { Tracing } from '../telemetry/tracing.ts'
 import { createBatchCounter, watchDatabase } from '../telemetry/watch-parts.ts'
 import { keepLimits, type LiveLimits } from './live-limits.ts'
 import { createLogger } from './log.ts'
-import { drainWhenStopped, surviveHangUp } from './stop-signals.ts'
+import { drainWhenStopped, endProcess, surviveHangUp } from './stop-signals.ts'
 
 /** The parts that every process of the service has. */
 export interface Program {
@@ -72,13 +72,13 @@ export async function runProcess(parts: Process): Promise<void> {
       await tracing.close()
       log.info('drained')
     }
-    drainWhenStopped(drain, (error) => log.fatal({ err: error }, `the ${name} could not end everything`))
+    drainWhenStopped(drain, { log, fault: `the ${name} could not end everything` })
     // A parent may send a signal as soon as it gets this message.
     process.send?.(message)
   } catch (error) {
     log.fatal({ err: error }, `the ${name} cannot start`)
     console.error(`The ${name} cannot start: ${(error as Error).message}`)
-    process.exit(1)
+    endProcess(1, log)
   }
 }
 

@@ -1,4 +1,5 @@
 import { constants } from 'node:os'
+import type { Logger } from 'pino'
 
 type StopSignal = 'SIGINT' | 'SIGTERM'
 
@@ -39,18 +40,27 @@ export function surviveHangUp(): void {
 }
 
 /**
- * Runs `drain` after the first signal and then ends the process. When the drain fails, `onError` is called and the exit
- * code is 1. The second signal ends the process at once.
+ * Runs `drain` after the first signal and then ends the process. When the drain fails, `log` gets the error with this
+ * text, and the exit code is 1. The second signal ends the process at once.
  */
-export function drainWhenStopped(drain: () => Promise<void>, onError: (error: unknown) => void): void {
+export function drainWhenStopped(drain: () => Promise<void>, { log, fault }: { log: Logger; fault: string }): void {
   const { first, second } = stopSignals()
   first.then(drain).then(
-    () => process.exit(0),
+    () => endProcess(0, log),
     (error) => {
-      onError(error)
-      process.exit(1)
+      log.fatal({ err: error }, fault)
+      endProcess(1, log)
     },
   )
   // The exit code a shell gives a process that died of the signal.
-  void second.then((signal) => process.exit(128 + constants.signals[signal]))
+  void second.then((signal) => endProcess(128 + constants.signals[signal], log))
+}
+
+/** How long what reads the log has for the last lines. */
+const LAST_LINES_MS = 3_000
+
+/** Ends the process when its log is written. An exit waits for a write without end, and so for a reader that stalls. */
+export function endProcess(code: number, log: Logger): void {
+  setTimeout(() => process.kill(process.pid, 'SIGKILL'), LAST_LINES_MS)
+  log.flush(() => process.exit(code))
 }
