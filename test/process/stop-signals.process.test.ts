@@ -48,7 +48,7 @@ test('a process whose drain fails says why and ends with 1', async () => {
 /** More than a process keeps for a reader that stalls. */
 const MANY_LINES = `for (let i = 0; i < 40; i++) { log.info('x'.repeat(2 ** 20)); await new Promise(setImmediate) }`
 
-test('a process whose log is not read keeps working, in bounded memory, and ends when it is told to', async () => {
+test('a process whose log is not read keeps working, in bounded memory, and ends by a signal', async () => {
   const child = startProgram(`${MANY_LINES}; console.error(String(process.memoryUsage().arrayBuffers))`)
   const errors = text(child.stderr)
   await once(child.stdout, 'readable')
