@@ -200,7 +200,7 @@ const ANSWERS: Record<string, [sentence: RegExp, advice: RegExp]> = {
   'No connection': [/could be reached in time/, /send it again later/],
   'Blocked by policy': [/refused it because of its rules/, /Its own words below say which rule/],
   'Refused as spam': [/takes the content for spam/, /Change the content/],
-  'Refused for now': [/refused it for now/, /send it again in a few minutes/],
+  'Refused for now': [/refused it for now|\(greylisting\)/, /send it again in a few minutes/i],
 }
 const REASON = new RegExp(`^(?:${Object.keys(ANSWERS).join('|')})$`)
 
