@@ -1,6 +1,6 @@
 import { type DecidedBy, isAtLeast, type Outcome, type Reply, type ReplyReading } from './attempt.ts'
 import { type Clause, clausesOf } from './clauses.ts'
-import { type KnownNames, NAMED } from './plain-text.ts'
+import { type KnownNames, NAMED, wordsOfLinks } from './plain-text.ts'
 import { leftWords, MAY_PASS } from './rules/known-words.ts'
 import { numbers } from './rules/pattern.ts'
 import type { ReplyPhase, ReplyRule } from './rules/rule.ts'
@@ -101,13 +101,14 @@ function heldBy({ phase, reply, mx, names }: PlacedReply): Held {
   const held = (rule: ReplyRule, among: readonly Clause[]): Held | undefined => {
     if (!holdsByNumbers(rule)) return undefined
     const { text } = rule
-    if (rule.kind === 'unknown' && isOfOther(reply)) return undefined
+    const isUnknown = rule.kind === 'unknown'
+    if (isUnknown && (isOfOther(reply) || wordsOfLinks(reply.text, names).some(namesReasonTo(rules)))) return undefined
     if (!text) return { rule }
     for (const clause of among) {
       const words = wordsFor(rule, text, clause)
       // Asked last, because it looks up each word.
       if (words !== undefined)
-        return rule.kind === 'unknown' && clauses.some(mayBeReason) ? undefined : { rule, words, clause }
+        return isUnknown && clauses.some(mayBeReasonTo(rules)) ? undefined : { rule, words, clause }
     }
     return undefined
   }
@@ -151,8 +152,13 @@ function isOfOther({ code, enhanced, text }: Reply): boolean {
   return code >= 500 && !isAboutMailbox
 }
 
-/** Whether the sentence may say why a user is not found who exists: one with a word that is not known. */
-const mayBeReason = (clause: Clause) => (clause.isHelp ? MAY_PASS.test(clause.text) : leftWords(clause).length > 0)
+/** Help and links may name the reason: that the fault passes, or what a row reads that is about no mailbox. */
+const namesReasonTo = (rules: readonly ReplyRule[]) => (help: string) =>
+  MAY_PASS.test(help) || rules.some(({ text, kind }) => text && !kind && text.test(help))
+
+/** Whether the sentence may say why a user is not found who exists: no help, and with a word that is not known. */
+const mayBeReasonTo = (rules: readonly ReplyRule[]) => (clause: Clause) =>
+  clause.isHelp ? namesReasonTo(rules)(clause.text) : leftWords(clause).length > 0
 
 /** A name before the words says whom they are about, and is evidence of nothing. */
 const NAME_BEFORE = new RegExp(`^(?:${Object.values(NAMED).join('|')})[\\s:,]+`)

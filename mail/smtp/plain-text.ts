@@ -66,6 +66,12 @@ export function plainText(text: string, names: KnownNames = {}): TracedText {
   return tracedPlain(withoutNames({ text: text.slice(0, MAX_CHARACTERS) }, names))
 }
 
+/** What each link names: its host, and the words of its path. */
+export const wordsOfLinks = (text: string, names: KnownNames = {}): string[] =>
+  (text.slice(0, MAX_CHARACTERS).match(URL) ?? []).map(
+    (link) => plainText(link.replace(/^https?:|[/?&=#]+/gi, ' '), names).text,
+  )
+
 /** Lower case without accents. `RecipientNotFound`, `recipient_not_found` and `recipient-not-found` are three words. */
 export const plain = (text: string): string => tracedPlain({ text }).text.trim()
 

@@ -43,7 +43,7 @@ export function beforeReply(line: string): string {
 
 /** The commands in the words of all reporters. The group has those that come with a recipient, or later. */
 const COMMANDS =
-  '(?:(rcpt\\b|does not like recipient|end of data|data command|(?-i:DATA)\\b)|mail from ?:\\s?<|(?-i:MAIL F(?:ROM|rom))\\b|mail (?:from )?command|(?:eh|he|lh)lo\\b|starttls\\b|auth (?:command|login|plain)|initial connection|in greeting|greeting failed|my name was rejected|sender (?:was )?rejected)'
+  '(?:(rcpt\\b|does not like recipient|end of data|data command|(?-i:DATA)\\b)|mail from ?:\\s?<|(?-i:MAIL F(?:ROM|rom))\\b|mail (?:from )?command|(?:eh|he|lh)lo\\b|starttls\\b|auth (?:command|login|plain)|initial connection|in greeting|greeting failed|my name was rejected|refused to talk to me|sender (?:was )?rejected)'
 const COMMAND = new RegExp(`\\b${COMMANDS}`, 'gi')
 /** What some reporters write behind the reply: the command that it was to. */
 const REPLY_TO = new RegExp(

@@ -25,6 +25,7 @@ test.each([
   ['but greeting failed', true],
   ['but my name was rejected', true],
   ['but sender was rejected', true],
+  ['refused to talk to me', true],
   ['Sender rejected by the next hop', true],
   ['did not like our RCPT TO:', false],
   ['does not like recipient', false],

@@ -63,7 +63,7 @@ const DNS = words(
 
 const LISTED = words(
   'black list, black lists, black listed, blacklist*, block list, blocklist*, block listed, deny list',
-  'denylist*, dnsbl, dnsbls, dnsrbl, rbl, rbls, rbldns, spamhaus, spamcop, sorbs, uceprotect, abuseat, cbl',
+  'denylist*, delist*, unblock*, dnsbl, dnsbls, dnsrbl, rbl, rbls, rbldns, spamhaus, spamcop, sorbs, uceprotect, abuseat, cbl',
   'sbl, xbl, pbl, dbl, senderscore, sender score, senderbase',
   'barracudacentral, invaluement, mailspike, bad rep, ers dul, ers qil, trendmicro, psbl, bl ip',
   'schwarze* liste, sperrliste, liste noire, lista negra, lista nera, zwarte lijst',

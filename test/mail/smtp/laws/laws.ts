@@ -305,6 +305,38 @@ const PASSING = [
   'Por favor, espere',
 ]
 
+/** Help may name the reason: `Please check your SPF record.` */
+function reasonsInHelp(): Law {
+  const [rcpt] = LABELLED.filter(({ phase, reply }) => phase === 'rcpt' && reply.enhanced === '5.1.1')
+  const cases = product(HELP_ON, [...PHRASES, ...PASSING], ['User unknown.', 'Empfänger unbekannt.', '用户不存在。'])
+  return {
+    name: 'what another row reads in a sentence of help, or in its link, leaves open whether the user exists',
+    cases: cases.size,
+    check(index) {
+      const [help, phrase, unknown] = cases.at(index)
+      const { kind, decidedBy } = phraseAlone(rcpt!, phrase)
+      if (!(kind === 'none' && decidedBy === 'words')) return undefined
+      const said = help.includes('://') ? phrase.replaceAll(' ', '-') : phrase
+      const sentence = help.replace('*', said)
+      for (const text of [`${unknown} ${sentence}`, `${sentence} ${unknown}`]) {
+        const got = withText(rcpt!, text)
+        if (got.kind === 'unknown') return `${line(rcpt!, text)}\n  is ${shown(got)}`
+      }
+      return undefined
+    },
+  }
+}
+const HELP_ON = [
+  'Please check *.',
+  'Contact us about *.',
+  'For more information about * write to us.',
+  'Bitte prüfen Sie *.',
+  'Merci de *.',
+  'See https://www.example.org/mail/*',
+  'For help, visit https://help.example.org/?p=*&id=7',
+  'Visit https://www.example.org/errors?ip=192.0.2.25.',
+]
+
 /** Codes and statuses of the protocol, of the sender, of the system, of the route, of security, and of a while. */
 function otherNumbers(): Law {
   const unknown = LABELLED.filter((labelled) => alone(labelled).kind === 'unknown' && labelled.reply.text !== '')
@@ -415,6 +447,7 @@ export const LAWS: readonly Law[] = [
   strangeSentences(),
   otherNames(),
   doubts(),
+  reasonsInHelp(),
   otherNumbers(),
   conditions(),
   thingsOfTheSystem(),
