@@ -18,7 +18,7 @@ const FRAMES = [
   'you are trying to contact, local mailbox, msg id, you entered, you specified, your message to, message to, mail to',
   'we do not have, by that name, by smtp address lookup, associated with this name, not our customer, do not have, have no',
   'either there is no mailbox associated with this name or you do not have authorization to see it',
-  'ihre nachricht, konnte nicht zugestellt werden, called sent, remote host said, said, response, reporting, rejecting, returned',
+  'ihre nachricht, konnte nicht zugestellt werden, called sent, sent rcpt to, remote host said, said, response, reporting, rejecting, returned',
   `host ${NAMED.host}`,
 ]
 /** Single words that set no condition. */
@@ -26,24 +26,28 @@ const PARTICLES = [
   'a, an, the, this, that, these, those, there, is, was, are, be, been, has, have, had, does, do, did, here, at, on, in',
   'with, our, we, it, and, any, one, such, so',
   'email, e mail, mail, smtp address, name, sorry',
-  'ex, sent, doesnt, dont, isnt, wasnt, cant, specified, given, indicated, entered, supplied, named, called, known, exists, exist, currently known, longer, us, resolver',
+  'ex, doesnt, dont, isnt, wasnt, cant, specified, given, indicated, entered, supplied, named, called, longer, us, resolver',
   'adr, rst, gsmtp, sessionid, recipnotfound, appliance, vpopmail, chkuser, mailhost, rcpt, alas, no',
   'der, die, das, dem, den, des, dieser, diese, dieses, diesem, diesen, ein, eine, einen, einem, es, ist, wurde, wird, sind, auf',
-  'bei, uns, im, am, mit, hier, zu, für, mit, namen, angegebene*, leider, an, da, vorhanden, solches, solchen, solcher, gibt',
+  'bei, uns, im, am, mit, hier, zu, für, mit, namen, angegebene*, leider, an, da, solches, solchen, solcher',
   'le, la, les, un, une, ce, cette, cet, ces, ne, est, nest, sont, destino, destination, destinazione, été, ici, du, de, au, aux, chez, nous, sur, dans',
   'indiqué*, spécifié*, avec, nom, messagerie, dune, quil, à, et, ou, désolé*, notre',
   'el, los, las, una, esta, este, ese, esa, ha, sido, fue, en, correo, del, aquí, se, lo, con, nombre, indicad*',
   'il, lo, gli, questo, questa, è, stato, stata, qui, su, di, posta, dell, della, nel, indicato, nostro, presso, non, che, ce',
   'o, os, as, um, uma, foi, neste, do, da, no, na, aqui, não, indicado, com, e',
   'het, een, dit, deze, die, dat, niet, op, onze, bij, ons, geen, dergelijke, opgegeven, voor, er, met, naam',
-  'ten, ta, to, nie, tym, ma, takiego, takiej, na, w, tego, den här, finns, med, det, denne, og, på, i',
+  'ten, ta, to, nie, tym, ma, takiego, takiej, na, w, tego, den här, med, det, denne, og, på, i',
   'такой, такого, этого, на, в, нет',
   '于本系统, 於本系統, 于本服务器, 於本伺服器, 系统中, 系統中, お探し, の, は, か, ませ, ん, 的, 在, 于, 於, 该, 此, 本, 中',
 ]
-/** Where the user is unknown. A domain or a server without a preposition may be what is unknown. */
+const THERE_IS = words('known, exist, exists, vorhanden, gibt, finns')
+const NEGATION = words(...NO_WORDS, 'not, no, isnt, nicht, ne, pas, non, niet, nie, não, inte, ikke, не')
+/** A word that there is a user, where it is denied: `no such user exists`, `es gibt keinen Benutzer`. */
+const DENIED = new RegExp(`${THERE_IS}(?:(?<=${NEGATION}[^,:]{0,60})|(?=[^,:]{0,12}${NEGATION}))`, 'g')
+/** Where the user is unknown. A domain or a server without a preposition may be what is unknown, as in `no server`. */
 const PLACES = new RegExp(
-  `(?<!not )${words(
-    'in, on, at, by, for, to, of, within, auf, bei, sur, dans, en, su, nel, no, neste, nesse, op, na, w, на',
+  `(?<!not )(?:${words(
+    'in, on, at, by, for, to, of, within, auf, bei, sur, dans, en, su, nel, neste, nesse, op, na, w, на',
   )} (?:${words(
     'this, our, the, that, my, local, diesem, diesen, unserem, unserer, dieser, ce, cette, notre, este, esta, nuestro, questo',
     'nostro, nosso, deze, dit, onze, ons, tym, этом, нашем',
@@ -52,7 +56,7 @@ const PLACES = new RegExp(
     'local recipient table, virtual mailbox table, virtual alias table, virtual user table',
     'mail system, domäne, verzeichnis, serveur, système, domaine, servidor, sistema, domínio',
     'domein, systeem, serwerze, сервере',
-  )}`,
+  )}|(?<![a-z])no (?:nosso )?(?:servidor|sistema|dominio)(?![a-z]))`,
   'g',
 )
 /** Words of a condition that passes: the refusal may be temporary. */
@@ -65,9 +69,7 @@ export const MAY_PASS = new RegExp(
   ),
 )
 /** `Keiner ist unbekannt`: two negations say that the user is known. */
-const DOUBLE_NEGATION = new RegExp(
-  `${words(...NO_WORDS, 'not, no, isnt, nicht, ne, pas, non, niet, nie, não, inte, ikke, не')} (?:[a-z]{1,12} )?${words(...NO_SUCH_WORDS)}`,
-)
+const DOUBLE_NEGATION = new RegExp(`${NEGATION} (?:[a-z]{1,12} )?${words(...NO_SUCH_WORDS)}`)
 const KNOWN = phrases(
   ...[...FRAMES, ...NOBODY_WORDS, ...NO_SUCH_WORDS, ...UNKNOWN_WORDS, ...NOUNS, ...NO_WORDS, ...PARTICLES],
   NAMED.recipient,
@@ -97,14 +99,18 @@ const BEFORE_A_PLACE = new Set(
 
 /** The words of the clause that are not known, but ids. A set is looked up, because a pattern takes long to compile. */
 export function leftWords({ text, ids }: { text: string; ids: ReadonlySet<string> }): string[] {
-  const tokens = text.replace(PLACES, ' ').match(/[\p{L}\p{N}%]+/gu) ?? []
+  const rest = text.replace(PLACES, ' ')
+  const found = [...rest.matchAll(/[\p{L}\p{N}%]+/gu)]
+  const tokens = found.map(([token]) => token)
+  const denied = new Set(Array.from(rest.matchAll(DENIED), ({ index }) => index))
   const left: string[] = [...(DOUBLE_NEGATION.exec(text) ?? [])]
   let isPlace = false
   for (let at = 0; at < tokens.length; ) {
     const length = knownLength(tokens, at)
     const word = tokens[at]!
     const isName = ids.has(word) && (!isPlace || (/\d/.test(word) && !BEFORE_A_PLACE.has(tokens[at - 1] ?? '')))
-    if (length === 0 && /\p{L}/u.test(word) && !isName && !isGlued(word)) left.push(word)
+    const isKnown = length > 0 || isName || denied.has(found[at]!.index) || isGlued(word)
+    if (!isKnown && /\p{L}/u.test(word)) left.push(word)
     isPlace ||= length <= 1 && BEFORE_A_PLACE.has(word)
     at += Math.max(1, length)
   }

@@ -337,6 +337,34 @@ const HELP_ON = [
   'Visit https://www.example.org/errors?ip=192.0.2.25.',
 ]
 
+/** Known words may affirm the user, deny what is no mailbox, or speak of the sender: `User known, alias unknown`. */
+function knownWords(): Law {
+  const unknown = LABELLED.filter((labelled) => alone(labelled).kind === 'unknown' && alone(labelled).words)
+  const cases = product(unknown, AFFIRMATIONS, [0, 1, 2, 3])
+  return {
+    name: 'a statement of known words that affirms a mailbox, or denies a thing of the system, leaves open whether the user exists',
+    cases: cases.size,
+    check(index) {
+      const [labelled, statement, which] = cases.at(index)
+      const { text: said } = labelled.reply
+      const isHostFirst = /^\S+\.\S+ /.test(said)
+      const text = which === 3 && !isHostFirst ? `${statement}, ${said}` : PLACES[which % 3]!(said, statement)
+      if (text === undefined) return undefined
+      const got = withText(labelled, text)
+      return got.kind === 'unknown' ? `${line(labelled, text)}\n  is ${shown(got)}` : undefined
+    },
+  }
+}
+const AFFIRMATIONS = [
+  ...['User', 'The recipient', 'This mailbox', 'Account', 'The address'].flatMap((noun) => [
+    ...[`${noun} exists`, `${noun} known`, `${noun} is known`, `${noun} does exist`, `${noun} sent this`],
+  ]),
+  ...['Empfänger vorhanden', 'Den Benutzer gibt es', 'Användaren finns'],
+  ...['domain', 'server', 'mail server', 'host', 'system', 'directory', 'database'].flatMap((thing) => [
+    ...[`No ${thing}`, `No ${thing} known`, `Unknown ${thing}`],
+  ]),
+]
+
 /** Codes and statuses of the protocol, of the sender, of the system, of the route, of security, and of a while. */
 function otherNumbers(): Law {
   const unknown = LABELLED.filter((labelled) => alone(labelled).kind === 'unknown' && labelled.reply.text !== '')
@@ -448,6 +476,7 @@ export const LAWS: readonly Law[] = [
   otherNames(),
   doubts(),
   reasonsInHelp(),
+  knownWords(),
   otherNumbers(),
   conditions(),
   thingsOfTheSystem(),
