@@ -93,7 +93,7 @@ function addressesOf({ line, cells }: Row, index: number, reason: Reason | undef
 
 function statesFault(states: Counts[]): AddressFileFault {
   const shown = states.map(({ column, counts }) => `${JSON.stringify(column)}: ${shownCounts(counts)}`).join('; ')
-  return new AddressFileFault(`Some rows are of mailboxes that take mail. ${shown}`, { states })
+  return new AddressFileFault(`Some rows may be of mailboxes that take mail. ${shown}`, { states })
 }
 
 /** UTF-8 unless a byte order mark says UTF-16, as spreadsheets write it. The decoder drops the mark. */

@@ -19,13 +19,16 @@ const REASONS = new Map(
   ),
 )
 
+const reasonOf = (cell: string) => REASONS.get(wordsOf(cell).join(' '))
+export const isReason = (cell: string): boolean => reasonOf(cell) !== undefined
+
 /** The reason of each row by its cell. Throws for a word that is none of these. */
 export function reasonsOf(rows: readonly Row[], index: number): Map<Row, Reason> {
   const reasons = new Map<Row, Reason>()
   const unknown = new Set<string>()
   for (const row of rows) {
     const cell = (row.cells[index] ?? '').trim()
-    const reason = REASONS.get(wordsOf(cell).join(' '))
+    const reason = reasonOf(cell)
     if (reason) reasons.set(row, reason)
     else if (unknown.size < 20) unknown.add(cell || '(empty)')
   }

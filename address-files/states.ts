@@ -1,4 +1,5 @@
 import { indexOf } from './column.ts'
+import { isReason } from './reasons.ts'
 import { AddressFileFault, type Counts, holds, MAX_SHOWN, type Row, wordsOf } from './table.ts'
 
 // What a row of an export means. Many exports have a row for each message and a column of its state: an address whose
@@ -26,6 +27,14 @@ const LIFE = [
 const ALIVE = new Set(LIFE.flatMap((list) => list.split(', ')))
 const NEGATIONS = new Set(['not', 'non', 'un', 'in', 'nicht', 'niet', 'no', 'não', 'pas'])
 const YES = new Set(['yes', 'y', 'true', '1', 'ja', 'oui', 'si', 'sí', 'sim'])
+const NO = new Set(['no', 'n', 'false', '0', 'nein', 'non', 'nee', 'não', ''])
+const REFUSED = /^5(?:\d\d|\.\d{1,3}\.\d{1,3})$/
+const CODE = /^[245](?:\d\d|\.\d{1,3}\.\d{1,3})$/
+/** Columns of states, in whatever words their values are. */
+const STATES = [
+  'status, state, event, result, verdict, outcome, disposition, zustand, ergebnis, statut, état, résultat, estado',
+  'resultado, stato, esito, risultato, situação, toestand, resultaat, stan, wynik, stav, статус, состояние, 状态, 状態',
+]
 /** Columns that explain. */
 const EXPLAINS = [
   'reason, error, subject, grund, fehler, betreff, raison, erreur, sujet, objet, motivo, asunto, errore, oggetto, erro',
@@ -35,16 +44,35 @@ const EXPLAINS = [
 const isAlive = (words: readonly string[]) =>
   words.some((word, i) => ALIVE.has(word) && !NEGATIONS.has(words[i - 1] ?? ''))
 
-/** The columns of few values of which one says that the mailbox lives. */
-export function statesOf(rows: readonly Row[], headings: readonly string[], address: number): Counts[] {
+/** The columns of few values of which one says that the mailbox lives, or that divide the rows. */
+export function statesOf(all: readonly Row[], headings: readonly string[], address: number): Counts[] {
+  const rows = all.filter(({ cells }) => (cells[address] ?? '').trim() !== '')
   return headings.flatMap((heading, index) => {
     if (index === address || holds(wordsOf(heading), ...EXPLAINS)) return []
     const counts = countsOf(rows, index)
     const isOfLife = isAlive(wordsOf(heading))
-    const lives = (value: string) => isAlive(wordsOf(value)) || (isOfLife && YES.has(value.toLowerCase()))
-    return counts && Object.keys(counts).some(lives) ? [{ column: heading, counts }] : []
+    const lives = (value: string) => isAlive(wordsOf(value)) || (isOfLife && isYes(value.toLowerCase()))
+    if (!counts) return []
+    const values = Object.keys(counts)
+    return values.some(lives) || divides(values, wordsOf(heading)) ? [{ column: heading, counts }] : []
   })
 }
+
+/**
+ * Whether the column says of some rows, and not of all, why their addresses are to be suppressed. A file of rows that
+ * are alike is a list: who imports it means all of it.
+ */
+function divides(values: readonly string[], heading: readonly string[]): boolean {
+  const answers = values.map((value) => value.toLowerCase())
+  const isFlag = answers.every((answer) => isYes(answer) || NO.has(answer))
+  if (isFlag) return answers.some(isYes) && answers.some((answer) => NO.has(answer))
+  if (values.every((value) => CODE.test(value))) return !values.every((value) => REFUSED.test(value))
+  const saysWhy = values.filter((value) => isReason(value) || REFUSED.test(value))
+  const isOfStates = values.length > 1 && holds(heading, ...STATES)
+  return saysWhy.length < values.length && (saysWhy.length > 0 || isOfStates)
+}
+
+const isYes = (answer: string) => YES.has(answer) || answer === 'x'
 
 /** How many rows have each value of a column; undefined when it has more than a few. */
 export function countsOf(rows: readonly Row[], index: number): Record<string, number> | undefined {

@@ -173,7 +173,7 @@ test('rows of mailboxes that take mail are imported by choice alone, and what wa
   await expect(runCli(['import', csv])).rejects.toMatchObject({
     exit: 'usage',
     message: [
-      `${csv}: Some rows are of mailboxes that take mail. "Status": Bounced 1, Delivered 1`,
+      `${csv}: Some rows may be of mailboxes that take mail. "Status": Bounced 1, Delivered 1`,
       'Choose the rows with --where "Status=Bounced,Delivered", or take all of them: --all',
     ].join('\n'),
   })

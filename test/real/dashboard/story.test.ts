@@ -152,7 +152,7 @@ test('columns, states and reasons of a file are chosen by a click, and an import
   )
   await shows('Several columns of the file may be the one of recipients.')
   await panel.getByLabel('Column of the addresses').selectOption({ label: '2. email' })
-  await shows('Some rows are of mailboxes that take mail.')
+  await shows('Some rows may be of mailboxes that take mail.')
   await panel.getByText('Bounced 1', { exact: true }).click()
   await panel.getByLabel('Column of the reasons').selectOption('owner email')
   await shows('These are no reasons: shop@example.org')
