@@ -30,6 +30,10 @@ const YES = new Set(['yes', 'y', 'true', '1', 'ja', 'oui', 'si', 'sí', 'sim'])
 const NO = new Set(['no', 'n', 'false', '0', 'nein', 'non', 'nee', 'não', ''])
 const REFUSED = /^5(?:\d\d|\.\d{1,3}\.\d{1,3})$/
 const CODE = /^[245](?:\d\d|\.\d{1,3}\.\d{1,3})$/
+const DATE = /^(?:\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{4})(?![\w.])|^\d{4}-\d\d-\d\dT/
+/** Dates are one value: what counts is where one is missing, as in the time when an entry ends. */
+const A_DATE = 'a date'
+const countedAs = (cell: string) => (DATE.test(cell) ? A_DATE : cell)
 /** Columns of states, in whatever words their values are. */
 const STATES = [
   'status, state, event, result, verdict, outcome, disposition, zustand, ergebnis, statut, état, résultat, estado',
@@ -67,7 +71,7 @@ function divides(values: readonly string[], heading: readonly string[]): boolean
   const isFlag = answers.every((answer) => isYes(answer) || NO.has(answer))
   if (isFlag) return answers.some(isYes) && answers.some((answer) => NO.has(answer))
   if (values.every((value) => CODE.test(value))) return !values.every((value) => REFUSED.test(value))
-  const saysWhy = values.filter((value) => isReason(value) || REFUSED.test(value))
+  const saysWhy = values.filter((value) => isReason(value) || REFUSED.test(value) || value === A_DATE)
   const isOfStates = values.length > 1 && holds(heading, ...STATES)
   return saysWhy.length < values.length && (saysWhy.length > 0 || isOfStates)
 }
@@ -78,7 +82,7 @@ const isYes = (answer: string) => YES.has(answer) || answer === 'x'
 export function countsOf(rows: readonly Row[], index: number): Record<string, number> | undefined {
   const counts = new Map<string, { value: string; count: number }>()
   for (const { cells } of rows) {
-    const value = (cells[index] ?? '').trim()
+    const value = countedAs((cells[index] ?? '').trim())
     const known = counts.get(value.toLowerCase())
     if (known) known.count++
     else if (counts.size === FEW) return undefined
@@ -92,7 +96,7 @@ export function rowsWhere(rows: readonly Row[], headings: readonly string[], con
   const wanted = conditions.map(({ column, values }) => {
     const index = indexOf(headings, column)
     const set = new Set(values.map((value) => value.trim().toLowerCase()))
-    const found = new Set(rows.map(({ cells }) => (cells[index] ?? '').trim().toLowerCase()))
+    const found = new Set(rows.flatMap((row) => valuesIn(row, index)))
     const missing = values.find((value) => !found.has(value.trim().toLowerCase()))
     if (missing !== undefined) {
       const counts = countsOf(rows, index)
@@ -103,9 +107,13 @@ export function rowsWhere(rows: readonly Row[], headings: readonly string[], con
     }
     return { index, set }
   })
-  return rows.filter(({ cells }) =>
-    wanted.every(({ index, set }) => set.has((cells[index] ?? '').trim().toLowerCase())),
-  )
+  return rows.filter((row) => wanted.every(({ index, set }) => valuesIn(row, index).some((value) => set.has(value))))
+}
+
+/** What a condition may name of a row: its cell, and what is counted of it. */
+function valuesIn({ cells }: Row, index: number): string[] {
+  const cell = (cells[index] ?? '').trim()
+  return [cell.toLowerCase(), countedAs(cell)]
 }
 
 export const shownCounts = (counts: Record<string, number>): string =>

@@ -187,6 +187,11 @@ const DIVIDED = fc.oneof(
     heading: fc.constantFrom('blorple', 'category', 'list'),
     values: fc.constantFrom(['subscribed', 'unsubscribed'], ['deferral', 'hard'], ['zibble', 'bounced'], ['', 'spam']),
   }),
+  // Dates of which some are missing: that of a bounce, of an entry that has ended, or of one that was removed.
+  fc.record({
+    heading: fc.constantFrom('expires_at', 'removed', 'bounced_at', 'blorple'),
+    values: fc.constantFrom(['', '2026-11-30'], ['', '2026-11-30T12:00:00Z'], ['', '30.11.2026 12:00']),
+  }),
   fc.record({
     heading: fc.constantFrom('Status', 'event', 'verdict', 'last_result', 'Zustand', 'statut', 'Estado', '状態'),
     values: fc.constantFrom(['zibble', 'quorble'], ['Subscribed', 'Cleaned'], ['OK', 'KO'], ['配信済み', 'エラー']),
