@@ -31,8 +31,10 @@ const NO = new Set(['no', 'n', 'false', '0', 'nein', 'non', 'nee', 'não', ''])
 const REFUSED = /^5(?:\d\d|\.\d{1,3}\.\d{1,3})$/
 const CODE = /^[245](?:\d\d|\.\d{1,3}\.\d{1,3})$/
 const DATE = /^(?:\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{4})(?![\w.])|^\d{4}-\d\d-\d\dT/
-/** Dates are one value: what counts is where one is missing, as in the time when an entry ends. */
+/** Dates are one value. */
 const A_DATE = 'a date'
+/** Columns of the time when an entry ends, which only some have. Other dates, such as the last visit, divide nothing. */
+const ENDS = ['expires, expiry, expired, expiration, until, ends, ended, removed, lifted']
 const countedAs = (cell: string) => (DATE.test(cell) ? A_DATE : cell)
 /** Columns of states, in whatever words their values are. */
 const STATES = [
@@ -71,7 +73,8 @@ function divides(values: readonly string[], heading: readonly string[]): boolean
   const isFlag = answers.every((answer) => isYes(answer) || NO.has(answer))
   if (isFlag) return answers.some(isYes) && answers.some((answer) => NO.has(answer))
   if (values.every((value) => CODE.test(value))) return !values.every((value) => REFUSED.test(value))
-  const saysWhy = values.filter((value) => isReason(value) || REFUSED.test(value) || value === A_DATE)
+  const isOfEnds = holds(heading, ...ENDS)
+  const saysWhy = values.filter((value) => isReason(value) || REFUSED.test(value) || (value === A_DATE && isOfEnds))
   const isOfStates = values.length > 1 && holds(heading, ...STATES)
   return saysWhy.length < values.length && (saysWhy.length > 0 || isOfStates)
 }

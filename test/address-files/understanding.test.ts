@@ -187,9 +187,9 @@ const DIVIDED = fc.oneof(
     heading: fc.constantFrom('blorple', 'category', 'list'),
     values: fc.constantFrom(['subscribed', 'unsubscribed'], ['deferral', 'hard'], ['zibble', 'bounced'], ['', 'spam']),
   }),
-  // Dates of which some are missing: that of a bounce, of an entry that has ended, or of one that was removed.
+  // Some entries have an end.
   fc.record({
-    heading: fc.constantFrom('expires_at', 'removed', 'bounced_at', 'blorple'),
+    heading: fc.constantFrom('expires_at', 'removed', 'Ended at', 'valid until'),
     values: fc.constantFrom(['', '2026-11-30'], ['', '2026-11-30T12:00:00Z'], ['', '30.11.2026 12:00']),
   }),
   fc.record({
@@ -306,4 +306,9 @@ test('an unknown reason refuses the file, with the known ones', () => {
   expect(faultOf('email,why\nann@a.test,moon\n', { reasonColumn: 'why' })).toMatch(
     /^These are no reasons: moon\. Known ones: bounce, /,
   )
+})
+
+test('dates that some rows lack are no states', () => {
+  const text = 'email,Last visit,Status\na@one.example,2026-11-30,Bounced\nb@two.example,,Bounced\n'
+  expect(emailsIn(text)).toEqual(['a@one.example', 'b@two.example'])
 })
