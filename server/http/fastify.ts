@@ -1,4 +1,4 @@
-import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteOptions } from 'fastify'
 import { type ErrorReason, fail } from '../errors.ts'
 import type { Admit } from './admission.ts'
 import { Call, type CallRecords } from './call.ts'
@@ -48,6 +48,7 @@ export function createFastify({ trustProxy, records, visit }: FastifyParts) {
     fastify.addHttpMethod(method, { hasBody: false, overrideExisting: true })
   }
   fastify.decorateRequest('call')
+  fastify.addHook('onRoute', giveBackAtEnd)
   fastify.addHook('onRequest', (request, reply, done) => {
     begin(request, reply)
     // Thrown here, the error has the form of its route's protocol.
@@ -57,6 +58,19 @@ export function createFastify({ trustProxy, records, visit }: FastifyParts) {
   })
   fastify.setErrorHandler(refuse)
   return fastify
+}
+
+/** Whatever a call has taken to do its work, it gives back when that has ended, on every route. */
+function giveBackAtEnd(route: RouteOptions): void {
+  const { handler } = route
+  async function handleAndGiveBack(this: FastifyInstance, request: FastifyRequest, reply: FastifyReply) {
+    try {
+      return await handler.call(this, request, reply)
+    } finally {
+      request.call.release?.()
+    }
+  }
+  route.handler = handleAndGiveBack
 }
 
 /** Refuses a request that has no route of its own, in the protocol of its caller. */

@@ -58,17 +58,12 @@ function restHandler(
   const readRequest = requestReader(binding, parts)
 
   return async ({ call, params }: FastifyRequest, reply: FastifyReply) => {
-    try {
-      const request = new InProcessRequest(method, call, await readRequest(call, params as Record<string, string>))
-      const output = await invoke(request)
-      if (call.left) return void reply.hijack()
-      const { headers } = request
-      if (headers) reply.headers(headers)
-      return writeMessage(method.output, output)
-    } finally {
-      // The work has ended: nothing holds what it read, however slowly its caller takes the response.
-      call.release?.()
-    }
+    const request = new InProcessRequest(method, call, await readRequest(call, params as Record<string, string>))
+    const output = await invoke(request)
+    if (call.left) return void reply.hijack()
+    const { headers } = request
+    if (headers) reply.headers(headers)
+    return writeMessage(method.output, output)
   }
 }
 
