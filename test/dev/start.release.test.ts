@@ -70,7 +70,7 @@ test('the doctor finds nothing to mend beside a fresh npm start', async () => {
   // The worker connects to Temporal after the API is ready.
   await expect
     .poll(diagnosis, { timeout: 60_000 })
-    .toMatch(/^ {2}ok {7}worker [\s\S]*^All is well: 24 ok, 11 skipped\.$/m)
+    .toMatch(/^ {2}ok {7}worker [\s\S]*^All is well: \d+ ok, \d+ skipped\.$/m)
 })
 
 test('SMTP_FRONT_PORT is printed with the other addresses, and programs send there with the printed key', async () => {
