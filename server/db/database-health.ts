@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sql } from 'postgres'
+import { forAll } from '../async/on-behalf.ts'
 import { sqlStateOf } from './collector.ts'
 
 /** Why PostgreSQL refuses to write. */
@@ -57,7 +58,7 @@ export function createHealth(client: Sql, suspectServer: () => void): DatabaseHe
       if (refusal === 'read_only') suspectServer()
       if (refusal !== 'disk_full' || isFull) return
       isFull = true
-      void waitForRoom()
+      void forAll(waitForRoom)
     },
   }
 }

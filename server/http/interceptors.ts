@@ -51,7 +51,7 @@ async function* relayed<Message>(messages: AsyncIterable<Message>, request: RpcR
   }
 }
 
-/** Lets the transactions of a call count as its caller's. */
+/** Lets what a call does count as its account's. Before, it is its network's. */
 export const forCaller: Interceptor = (next) => (request) =>
   onBehalfOf(holderOf(callOf(request.contextValues)), () => next(request))
 

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { forAll } from '../../async/on-behalf.ts'
 
 /**
  * The things a server depends on, each with its state. A state whose first word is not in `READY` makes the server not
@@ -52,7 +53,7 @@ const POLL_MS = 500
  * check.
  */
 export function shareReadiness({ check, draining }: ReadinessParts): SharedReadiness {
-  const checks = atMostOnceIn(KEEP_MS, check)
+  const checks = atMostOnceIn(KEEP_MS, () => forAll(check))
   const followers = new Set<ReadinessFollower>()
   let polling = false
   let ready: boolean | undefined
