@@ -41,7 +41,7 @@ export const ALL_LANES = LANES + 1
 /** How long rows are held after the last one that gave up its lock. */
 const HELD_MS = 10_000
 const MAX_HELD = 10_000
-/** After this number of groups in a row that gave up their locks the table is locked: the others need not try. */
+/** After this number of groups in a row that gave up their locks, the others share a statement again. */
 const LOCKED_IN_A_ROW = 2
 
 /** How often a batch runs again after it has lost a deadlock or a serialisation race. */
@@ -62,8 +62,8 @@ interface CollectorOptions<Row> {
   repeatable?: { outage: Outage }
   /** Called after each batch, with its rows and its duration. */
   note?: NoteBatch
-  /** Whose rows may be locked together: an account. */
-  groupOf?(row: Row): string
+  /** Whose rows may be locked together: an account, or less where its rows do not show it. */
+  groupOf(row: Row): string
 }
 
 export type NoteBatch = (rows: number, seconds: number) => void
@@ -81,7 +81,7 @@ type Waiter<Row, Result> = { row: Row; resolve(result: Result): void; reject(err
  */
 export function createCollector<Row extends { json: string }, Result>(
   runBatch: RunBatch<Row, Result>,
-  options: CollectorOptions<Row> = {},
+  options: CollectorOptions<Row>,
 ): (row: Row) => Promise<Result> {
   const collector = new Collector(runBatch, options)
   return (row) => new Promise((resolve, reject) => forAll(() => collector.add({ row, resolve, reject })))
@@ -120,7 +120,7 @@ class Collector<Row extends { json: string }, Result> {
   }
 
   #groupOf({ row }: Waiter<Row, Result>): string {
-    return this.#options.groupOf?.(row) ?? ''
+    return this.#options.groupOf(row)
   }
 
   /** A full batch goes out at once. */
@@ -199,7 +199,7 @@ class Collector<Row extends { json: string }, Result> {
    * Runs a batch and settles its rows. Returns false when the batch gave up a lock.
    *
    * A batch that fails with SQLSTATE 40xxx runs again unchanged, because nothing of it was done. With 22xxx or 23xxx
-   * one row is poisonous: the rows run one by one, and each gets its own result or error. With 55P03, and `groupOf`,
+   * one row is poisonous: the rows run one by one, and each gets its own result or error. With 55P03
    * each group runs by itself, because the lock may be on the rows of one of them. A group that gives up its lock alone
    * is held. Any other error reaches every row of the batch; whether the batch was committed is then unknown. A
    * `repeatable` batch first runs again, if its connection was lost.
@@ -213,9 +213,9 @@ class Collector<Row extends { json: string }, Result> {
       const results = await this.#runAgainOnRace(rows, lane)
       for (const [i, waiter] of batch.entries()) waiter.resolve(results[i]!)
     } catch (error) {
-      const groups = groupOf && isLocked(error) ? Map.groupBy(batch, ({ row }) => groupOf(row)) : undefined
+      const groups = isLocked(error) ? Map.groupBy(batch, ({ row }) => groupOf(row)) : undefined
       if (batch.length > 1 && isRowFault(error)) for (const waiter of batch) await this.#settle([waiter], lane)
-      else if (groups && groups.size > 1) await this.#settleEach(groups, lane, error)
+      else if (groups && groups.size > 1) await this.#settleEach(groups, lane)
       else {
         isStored = !groups
         for (const waiter of batch) waiter.reject(error)
@@ -226,10 +226,10 @@ class Collector<Row extends { json: string }, Result> {
     return isStored
   }
 
-  async #settleEach(groups: Map<string, Waiter<Row, Result>[]>, lane: number, error: unknown): Promise<void> {
+  async #settleEach(groups: Map<string, Waiter<Row, Result>[]>, lane: number): Promise<void> {
     let locked = 0
     for (const batch of groups.values()) {
-      if (locked === LOCKED_IN_A_ROW) for (const waiter of batch) waiter.reject(error)
+      if (locked === LOCKED_IN_A_ROW) this.#pending.push(...batch)
       else locked = (await this.#settle(batch, lane)) ? 0 : locked + 1
     }
   }

@@ -43,7 +43,7 @@ export function createReadSentMessage(
         return message && { accountId: message.accountId, message, recipients: recipientsById.get(id) ?? [] }
       })
     },
-    { note: db.noteBatch('stored_messages') },
+    { note: db.noteBatch('stored_messages'), groupOf: ({ json }) => json },
   )
   return async (accountId, id) => {
     const stored = await stepInTime(db, read({ json: id }))

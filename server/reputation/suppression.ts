@@ -94,6 +94,7 @@ export function createSuppressionLookup(
   const find = createCollector<Query, Map<string, Suppression>>(findEntries, {
     load: db.load,
     note: db.noteBatch('find_suppressions'),
+    groupOf: ({ accountId }) => accountId,
   })
   return (query) => stepInTime(db, find({ ...query, json: toJson(query) }))
 }

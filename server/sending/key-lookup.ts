@@ -17,7 +17,7 @@ export function createKeyLookup<Holder extends object>(
       const holders = new Map(rows.map(({ n, ...holder }) => [n, holder as unknown as Holder]))
       return keys.map((_, i) => holders.get(i + 1))
     },
-    { repeatable: db, note: db.noteBatch('find_keys') },
+    { repeatable: db, note: db.noteBatch('find_keys'), groupOf: ({ json }) => json },
   )
   return (key) => stepInTime(db, find({ json: JSON.stringify(key) }))
 }

@@ -67,7 +67,7 @@ export function createReadResponse(db: Database): (messageId: string) => Promise
       )
       return ids.map((id) => responses.get(id))
     },
-    { note: db.noteBatch('stored_sends') },
+    { note: db.noteBatch('stored_sends'), groupOf: ({ json }) => json },
   )
   return (messageId) => stepInTime(db, read({ json: messageId }))
 }

@@ -1,17 +1,23 @@
+import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createCollector } from '../../server/db/collector.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { outlast } from '../harness/waits.ts'
 
 const row = (id: number) => ({ json: JSON.stringify({ id }), id })
+/** Each row may be locked by itself. */
+const groupOf = ({ json }: { json: string }) => json
 const sqlError = (code: string) => Object.assign(new Error(code), { code })
 
 test('a row that arrives alone goes out at once', async () => {
   const batches: number[][] = []
-  const add = createCollector(async (rows: { json: string; id: number }[]) => {
-    batches.push(rows.map((r) => r.id))
-    return rows.map((r) => r.id * 2)
-  })
+  const add = createCollector(
+    async (rows: { json: string; id: number }[]) => {
+      batches.push(rows.map((r) => r.id))
+      return rows.map((r) => r.id * 2)
+    },
+    { groupOf },
+  )
   expect(await add(row(1))).toBe(2)
   expect(batches).toEqual([[1]])
 })
@@ -19,11 +25,14 @@ test('a row that arrives alone goes out at once', async () => {
 test('rows that arrive while a statement runs go out as one statement, each with its own result', async () => {
   const batches: number[][] = []
   const gate = Promise.withResolvers<void>()
-  const add = createCollector(async (rows: { json: string; id: number }[]) => {
-    batches.push(rows.map((r) => r.id))
-    await gate.promise
-    return rows.map((r) => r.id * 10)
-  })
+  const add = createCollector(
+    async (rows: { json: string; id: number }[]) => {
+      batches.push(rows.map((r) => r.id))
+      await gate.promise
+      return rows.map((r) => r.id * 10)
+    },
+    { groupOf },
+  )
   const results = [1, 2, 3, 4, 5].map((id) => add(row(id)))
   gate.resolve()
   expect(await Promise.all(results)).toEqual([10, 20, 30, 40, 50])
@@ -37,7 +46,7 @@ test('with a linger time, a row waits that long for others; a full batch does no
       batches.push(rows.length)
       return rows.map((r) => r.id)
     },
-    { lingerMs: 50 },
+    { lingerMs: 50, groupOf },
   )
   const startedMs = performance.now()
   const first = add(row(1))
@@ -62,7 +71,7 @@ describe('with several sends in flight', () => {
         await running.promise
         return rows.map((r) => r.id)
       },
-      { load: { sends } },
+      { load: { sends }, groupOf },
     )
     const end = async () => {
       running.resolve()
@@ -129,11 +138,14 @@ describe('with several sends in flight', () => {
 test('a slow statement, or one whose result is lost, does not delay the others', async () => {
   const batches: number[][] = []
   const gate = Promise.withResolvers<void>()
-  const add = createCollector(async (rows: { json: string; id: number }[]) => {
-    batches.push(rows.map((r) => r.id))
-    if (rows.some((r) => r.id === 1)) await gate.promise
-    return rows.map((r) => r.id * 10)
-  })
+  const add = createCollector(
+    async (rows: { json: string; id: number }[]) => {
+      batches.push(rows.map((r) => r.id))
+      if (rows.some((r) => r.id === 1)) await gate.promise
+      return rows.map((r) => r.id * 10)
+    },
+    { groupOf },
+  )
   const stuck = add(row(1))
   const watch = stopwatch()
   expect(await Promise.all([3, 4].map((id) => add(row(id))))).toEqual([30, 40])
@@ -148,11 +160,14 @@ test('a slow statement, or one whose result is lost, does not delay the others',
 test('a statement takes at most 100 rows, and no more than 4 MiB of them', async () => {
   const sizes: number[] = []
   const gate = Promise.withResolvers<void>()
-  const add = createCollector(async (rows: { json: string }[]) => {
-    sizes.push(rows.length)
-    await gate.promise
-    return rows
-  })
+  const add = createCollector(
+    async (rows: { json: string }[]) => {
+      sizes.push(rows.length)
+      await gate.promise
+      return rows
+    },
+    { groupOf },
+  )
   const small = Array.from({ length: 202 }, (_, id) => add(row(id)))
   const large = Array.from({ length: 4 }, () => add({ json: 'x'.repeat(3 * 1024 * 1024) }))
   gate.resolve()
@@ -162,21 +177,27 @@ test('a statement takes at most 100 rows, and no more than 4 MiB of them', async
 
 test('a batch that loses a deadlock runs again unchanged', async () => {
   let runs = 0
-  const add = createCollector(async (rows: { json: string; id: number }[]) => {
-    if (++runs < 3) throw sqlError('40P01')
-    return rows.map((r) => r.id)
-  })
+  const add = createCollector(
+    async (rows: { json: string; id: number }[]) => {
+      if (++runs < 3) throw sqlError('40P01')
+      return rows.map((r) => r.id)
+    },
+    { groupOf },
+  )
   expect(await add(row(7))).toBe(7)
   expect(runs).toBe(3)
 })
 
 test('one poisonous row fails alone', async () => {
   const gate = Promise.withResolvers<void>()
-  const add = createCollector(async (rows: { json: string; id: number }[]) => {
-    await gate.promise
-    if (rows.some((r) => r.id === 4)) throw sqlError('22P05')
-    return rows.map((r) => r.id)
-  })
+  const add = createCollector(
+    async (rows: { json: string; id: number }[]) => {
+      await gate.promise
+      if (rows.some((r) => r.id === 4)) throw sqlError('22P05')
+      return rows.map((r) => r.id)
+    },
+    { groupOf },
+  )
   const results = [1, 2, 3, 4, 5].map((id) => add(row(id)))
   gate.resolve()
   const settled = await Promise.allSettled(results)
@@ -192,14 +213,35 @@ test('one poisonous row fails alone', async () => {
 test('an unknown result reaches every row of the batch, and is not run again', async () => {
   let runs = 0
   const gate = Promise.withResolvers<void>()
-  const add = createCollector(async (_rows: { json: string; id: number }[]): Promise<number[]> => {
-    runs++
-    await gate.promise
-    throw Object.assign(new Error('lost'), { code: 'CONNECTION_CLOSED' })
-  })
+  const add = createCollector(
+    async (_rows: { json: string; id: number }[]): Promise<number[]> => {
+      runs++
+      await gate.promise
+      throw Object.assign(new Error('lost'), { code: 'CONNECTION_CLOSED' })
+    },
+    { groupOf },
+  )
   const results = [1, 2, 3, 4].map((id) => add(row(id)))
   gate.resolve()
   const settled = await Promise.allSettled(results)
   expect(settled.every((result) => result.status === 'rejected')).toBe(true)
   expect(runs).toBe(2)
+})
+
+test('a row fails for a lock only when rows of its own group are locked, however groups are mixed', async () => {
+  const groups = fc.array(fc.nat(5), { minLength: 1, maxLength: 40 })
+  await fc.assert(
+    fc.asyncProperty(groups, fc.uniqueArray(fc.nat(5)), async (ofRows, locked) => {
+      const add = createCollector(
+        async (rows: { json: string; group: number }[]) => {
+          if (rows.some(({ group }) => locked.includes(group))) throw sqlError('55P03')
+          return rows.map(({ group }) => group)
+        },
+        { groupOf: ({ group }) => String(group) },
+      )
+      const results = await Promise.allSettled(ofRows.map((group) => add({ json: '', group })))
+      const failed = results.flatMap(({ status }, i) => (status === 'rejected' ? [ofRows[i]] : []))
+      expect(failed).toEqual(ofRows.filter((group) => locked.includes(group)))
+    }),
+  )
 })

@@ -31,7 +31,7 @@ export function createBeginFirst(db: Database): (dispatchId: string) => Promise<
       const byId = new Map(rows.map((row) => [row.id, row]))
       return ids.map((id) => byId.get(id))
     },
-    { lingerMs: LINGER_MS, note: db.noteBatch('begin_first_attempts') },
+    { lingerMs: LINGER_MS, note: db.noteBatch('begin_first_attempts'), groupOf: ({ json }) => json },
   )
   return (dispatchId) => begin({ json: dispatchId })
 }
@@ -146,7 +146,7 @@ export function createReadEvent(db: Database): (key: EventKey) => Promise<Stored
       const byId = new Map(rows.filter(isWhole).map((row) => [row.id, eventOf(row)]))
       return requests.map(({ eventId }) => byId.get(eventId))
     },
-    { note: db.noteBatch('read_events') },
+    { note: db.noteBatch('read_events'), groupOf: ({ json }) => json },
   )
   return ({ eventId, messageId }) => read({ eventId, messageId, json: eventId })
 }
