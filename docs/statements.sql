@@ -1785,11 +1785,25 @@ with lost as (
 
 -- cancel-orphans
 -- Cancels dispatches whose endpoint was deleted.
-with orphan as materialized (
-  select id from open_dispatches d
-  where workflow_id is null and lease_until is null
-    and not exists (select from webhook_endpoints w where w.id = d.endpoint_id)
-  limit 1000 for update skip locked
+with recursive
+waiting as (
+  (select endpoint_id, attempt,
+    due_at from open_dispatches where workflow_id is null and lease_until is null order by endpoint_id, attempt,
+    due_at limit 1)
+  union all
+  select next.* from waiting w cross join lateral (
+    select endpoint_id, attempt, due_at from open_dispatches
+    where workflow_id is null and lease_until is null and (endpoint_id, attempt) > (w.endpoint_id, w.attempt)
+    order by endpoint_id, attempt, due_at limit 1
+  ) next
+),
+deleted as materialized (
+  select distinct endpoint_id from waiting w
+  where not exists (select from webhook_endpoints e where e.id = w.endpoint_id)
+),
+orphan as materialized (
+  select d.id from deleted join open_dispatches d using (endpoint_id)
+  where workflow_id is null and lease_until is null limit 1000 for update of d skip locked
 ),
 cancelled as (
   delete from open_dispatches d using orphan o where d.id = o.id returning d.*
@@ -1801,16 +1815,22 @@ cancelled as (
 
 -- unassigned-dispatches
 -- Reads dispatches that have no workflow yet.
-with unstarted as (
+with recursive unstarted as (
   select coalesce(sum(least(workflows, 50)), 0) as workflows from (
     select count(distinct workflow_id) as workflows from open_dispatches
     where workflow_id is not null and handed_over_at is null group by account_id
   ) as of_account
 ),
 waiting as (
-  select endpoint_id, attempt, min(due_at) as due_at from open_dispatches
-  where workflow_id is null and lease_until is null
-  group by endpoint_id, attempt
+  (select endpoint_id, attempt,
+    due_at from open_dispatches where workflow_id is null and lease_until is null order by endpoint_id, attempt,
+    due_at limit 1)
+  union all
+  select next.* from waiting w cross join lateral (
+    select endpoint_id, attempt, due_at from open_dispatches
+    where workflow_id is null and lease_until is null and (endpoint_id, attempt) > (w.endpoint_id, w.attempt)
+    order by endpoint_id, attempt, due_at limit 1
+  ) next
 ),
 longest_due as materialized (
   select w.*, e.account_id, row_number() over (partition by e.account_id order by w.due_at) as turn
@@ -1880,7 +1900,7 @@ having bool_and(started_at is null or started_at < clock_timestamp() - interval 
 with overdue as materialized (
   select workflow_id, row_number() over (partition by account_id order by min(due_at)) as turn from open_dispatches
   where workflow_id is not null and handed_over_at is not null
-    and due_at < clock_timestamp() - $1 * interval '1 millisecond'
+    and due_at < now() - $1 * interval '1 millisecond'
     and (looked_at is null or looked_at < clock_timestamp() - $1 * interval '1 millisecond')
   group by account_id, workflow_id order by turn limit 100
 )

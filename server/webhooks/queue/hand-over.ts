@@ -62,13 +62,31 @@ export const END_LOST_LEASES = `
   )
   ${unknownAttempts({ from: 'lost', number: '1', startedAt: 'created_at' })}`
 
+const WAITS = 'workflow_id is null and lease_until is null'
+
+// The endpoints and attempts for which dispatches wait, each with its longest due one. Each step is one look into the
+// index: however many dispatches wait, a pass reads none of the others.
+const WAITING = `
+  waiting as (
+    (select endpoint_id, attempt, due_at from open_dispatches where ${WAITS} order by endpoint_id, attempt, due_at limit 1)
+    union all
+    select next.* from waiting w cross join lateral (
+      select endpoint_id, attempt, due_at from open_dispatches
+      where ${WAITS} and (endpoint_id, attempt) > (w.endpoint_id, w.attempt)
+      order by endpoint_id, attempt, due_at limit 1
+    ) next
+  )`
+
 // The endpoint of these dispatches was deleted during their first attempt, which failed or was left to a workflow.
 export const CANCEL_ORPHANS = `
-  with orphan as materialized (
-    select id from open_dispatches d
-    where workflow_id is null and lease_until is null
-      and not exists (select from webhook_endpoints w where w.id = d.endpoint_id)
-    limit ${MAX_CANCELLED} for update skip locked
+  with recursive ${WAITING},
+  deleted as materialized (
+    select distinct endpoint_id from waiting w
+    where not exists (select from webhook_endpoints e where e.id = w.endpoint_id)
+  ),
+  orphan as materialized (
+    select d.id from deleted join open_dispatches d using (endpoint_id)
+    where ${WAITS} limit ${MAX_CANCELLED} for update of d skip locked
   ),
   cancelled as (
     delete from open_dispatches d using orphan o where d.id = o.id returning d.*
@@ -84,17 +102,13 @@ const timesOf = (row: string) => `
 // pass, nor with workflows that wait for their start. An endpoint gives at most ten times its even share, so that a
 // pass stays cheap.
 export const UNASSIGNED = `
-  with unstarted as (
+  with recursive unstarted as (
     select coalesce(sum(least(workflows, ${WORKFLOWS_PER_PASS / 2})), 0) as workflows from (
       select count(distinct workflow_id) as workflows from open_dispatches
       where workflow_id is not null and handed_over_at is null group by account_id
     ) as of_account
   ),
-  waiting as (
-    select endpoint_id, attempt, min(due_at) as due_at from open_dispatches
-    where workflow_id is null and lease_until is null
-    group by endpoint_id, attempt
-  ),
+  ${WAITING.trim()},
   longest_due as materialized (
     select w.*, e.account_id, row_number() over (partition by e.account_id order by w.due_at) as turn
     from waiting w join webhook_endpoints e on e.id = w.endpoint_id
@@ -105,7 +119,7 @@ export const UNASSIGNED = `
       row_number() over (partition by l.account_id order by l.due_at, l.endpoint_id, l.attempt, d.due_at) as turn
     from longest_due l cross join lateral (
       select id, due_at from open_dispatches
-      where endpoint_id = l.endpoint_id and attempt = l.attempt and workflow_id is null and lease_until is null
+      where endpoint_id = l.endpoint_id and attempt = l.attempt and ${WAITS}
       order by due_at limit (select least($1, 10 * $1::bigint / greatest(1, count(*))) from longest_due)
     ) d
     order by turn, since limit $1

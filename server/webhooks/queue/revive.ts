@@ -76,12 +76,12 @@ export const STILL_OPEN = `
   having bool_and(started_at is null or started_at < clock_timestamp() - ${POST_IS_OVER})`
 
 // Marks the workflows that this pass looks for, so that other passes and processes leave them alone for a while.
-// Accounts take turns.
+// Accounts take turns. By now(), and not by clock_timestamp(), the index finds what is due.
 export const CLAIM_OVERDUE = `
   with overdue as materialized (
     select workflow_id, row_number() over (partition by account_id order by min(due_at)) as turn from open_dispatches
     where workflow_id is not null and handed_over_at is not null
-      and due_at < clock_timestamp() - $1 * interval '1 millisecond'
+      and due_at < now() - $1 * interval '1 millisecond'
       and (looked_at is null or looked_at < clock_timestamp() - $1 * interval '1 millisecond')
     group by account_id, workflow_id order by turn limit ${WORKFLOWS_AT_A_TIME}
   )
