@@ -2,14 +2,18 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database, Transaction } from '../db/connect.ts'
 import { and, asc, eq, getTableColumns, gt, isNull, or, sql } from '../db/drizzle.ts'
 import { newId, publicId } from '../db/ids.ts'
+import { lockAccount } from '../db/lock-account.ts'
 import { apiKeys } from '../db/schema.ts'
 import { one } from '../db/statement.ts'
 import { readCell } from '../directory/cell.ts'
-import { fail } from '../errors.ts'
+import { fail, failField } from '../errors.ts'
 import { hashKey, hintOfKey, type KeyKind, makeKey } from './api-key.ts'
 import { changeAs, type Requester } from './audit/change-as.ts'
 import { record } from './audit/record-change.ts'
 import { heldScopes, SCOPES, SCOPES_OF } from './scopes.ts'
+
+/** The most keys of an account that people make, with those that have ended: List keys returns all of them. */
+const MAX_KEYS = 1_000
 
 const { hash: _, ...shown } = getTableColumns(apiKeys)
 
@@ -51,11 +55,20 @@ export async function createKey(
     expiresAt,
   }
   const apiKey = await changeAs(db, requester, async (tx, author) => {
+    if (author?.actor.kind === 'person') await checkRoom(tx, accountId)
     const created = one(await tx.insert(apiKeys).values(row).returning(shown))
     if (author) await record(tx, { ...author, action: 'key.create', target: name, after: auditedKey(created) })
     return created
   })
   return { key, apiKey }
+}
+
+/** The calls of sessions do not count for the tier. */
+async function checkRoom(tx: Transaction, accountId: string): Promise<void> {
+  await lockAccount(tx, accountId)
+  if ((await tx.$count(apiKeys, eq(apiKeys.accountId, accountId))) < MAX_KEYS) return
+  const message = `is of one key too many: the account has ${MAX_KEYS}. Revoked keys count for 90 days`
+  throw failField('name', message)
 }
 
 /** What the audit log shows of a key. */

@@ -9,9 +9,10 @@ import { callerKey, endWorkKey } from '../../server/caller.ts'
 
 /** Methods that read or start many things by their name, and why they are not heavy. */
 const LIGHT: Record<string, string> = {
-  'verdict.admin.v1.KeyService/ListKeys': 'the keys of an account, without those that ended over 90 days ago',
-  'verdict.admin.v1.PeopleService/ListPeople': 'the people of an account',
-  'verdict.admin.v1.PersonService/ListSessions': 'the sessions of one person',
+  'verdict.admin.v1.KeyService/ListKeys': 'at most 1,000 keys, without those that ended over 90 days ago',
+  'verdict.admin.v1.PeopleService/ListPeople':
+    'the people of an account, each of whom accepted one of 50 invitations a day',
+  'verdict.admin.v1.PersonService/ListSessions': 'the 100 sessions of one person that were used last',
   'verdict.admin.v1.ImportService/ListImports': '50 rows by an index',
   'verdict.admin.v1.ImportService/ListImportFaults': '1,001 short rows by the primary key',
   'verdict.admin.v1.NotificationService/ListTroubles': 'endpoints and domains that are in trouble now',

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { ConnectError, createServiceImplSpec } from '@connectrpc/connect'
 import { expect, test } from 'vitest'
@@ -7,7 +8,7 @@ import { createIdentify } from '../../server/access/identify.ts'
 import { SCOPES, SCOPES_OF } from '../../server/access/scopes.ts'
 import { createKeyService } from '../../server/admin/keys.ts'
 import { and, eq } from '../../server/db/drizzle.ts'
-import { publicId } from '../../server/db/ids.ts'
+import { newId, publicId } from '../../server/db/ids.ts'
 import { auditEntries } from '../../server/db/people-schema.ts'
 import { apiKeys } from '../../server/db/schema.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
@@ -135,4 +136,27 @@ test('the audit log has who created and revoked a key', async () => {
     { ...actor, action: 'key.revoke', before: { revoked_at: null } },
   ])
   expect(JSON.stringify(rows)).not.toContain(key)
+})
+
+test('people make an account 1,000 keys, revoked ones too, however many calls come at once', async () => {
+  const crowded = await testAccount(account)
+  const person = await dashboard.person({ accountId: crowded.accountId, role: 'member' })
+  const { db } = account
+  const row = {
+    accountId: crowded.accountId,
+    name: 'old',
+    hint: 'svc_live_',
+    test: false,
+    scopes: [],
+    revokedAt: new Date(),
+  }
+  const rows = Array.from({ length: 997 }, () => ({ ...row, id: newId(Date.now()), hash: randomBytes(32) }))
+  await db.insert(apiKeys).values(rows)
+  const client = person.client(KeyService)
+  const calls = Array.from({ length: 20 }, () => client.createKey({ name: 'one more', scopes: ['emails.send'] }))
+  const ends = await Promise.allSettled(calls)
+  expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
+  const [{ reason: refused }] = ends.filter((end) => end.status === 'rejected') as [PromiseRejectedResult]
+  expect(contentsOfError(ConnectError.from(refused))).toMatchObject({ reason: 'invalid_payload' })
+  expect((await client.listKeys({})).keys).toHaveLength(1_000)
 })

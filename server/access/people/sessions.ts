@@ -104,6 +104,9 @@ export const noSession = () =>
 
 export const confirmationRequired = () => fail('confirmation_required', 'Enter your password to go on.')
 
+/** The most sessions of a person that are shown: a program may sign in each minute. */
+const MOST_SHOWN = 100
+
 /** Lists the sessions of a person that have not ended, the one used last first. */
 export async function listSessions(db: Database, clock: DatabaseClock, personId: string) {
   return db
@@ -111,6 +114,7 @@ export async function listSessions(db: Database, clock: DatabaseClock, personId:
     .from(sessions)
     .where(and(eq(sessions.userId, personId), gt(sessions.expiresAt, new Date(clock.now()))))
     .orderBy(desc(sessions.updatedAt), desc(sessions.id))
+    .limit(MOST_SHOWN)
 }
 
 /** Locks all sessions of a person, so that two of them that end each other do not wait for each other. */
