@@ -3,7 +3,7 @@ import { Alarm, unblocked } from './alarm.ts'
 import type { Host } from './attempt.ts'
 import type { EngineLimits } from './engine-limits.ts'
 import { endedBy, SHORTAGES } from './own-errors.ts'
-import type { Reach } from './reach.ts'
+import type { Reach, ShowingServer, WitnessVisit } from './reach.ts'
 
 export interface HostConnection {
   kind: 'connected'
@@ -32,6 +32,9 @@ const DECIDING: ConnectFailure['how'][][] = [['local'], ['closed', 'timeout'], [
 /** The most addresses that are tried. */
 const MAX_ADDRESSES = 8
 
+/** After this many races in silence, witnesses are asked. By then most servers have answered. */
+const RACES = 4
+
 /** Errors by which the other machine itself answers. */
 const ANSWERS = ['ECONNREFUSED', 'ECONNRESET']
 
@@ -40,6 +43,8 @@ interface DialOptions {
   /** The key of the host's site, without a demand of TLS. */
   site: string
   reach: Reach
+  /** Visits a witness. */
+  visit?: WitnessVisit
   sourceAddress?: string
   untilMs: number
   /** How long an address may be silent. */
@@ -63,9 +68,11 @@ class Dial {
   readonly #resolve: (result: HostConnection | ConnectFailure) => void
   readonly #addresses: readonly string[]
   readonly #tries = new Map<string, { socket: Socket; alarm: Alarm }>()
-  readonly #failures: ConnectFailure[] = []
+  readonly #failures: (ConnectFailure & { isUnreached?: boolean })[] = []
+  readonly #startedAtMs = performance.now()
   #next = 0
   #raceTimer: NodeJS.Timeout | undefined
+  readonly #silenceTimers: NodeJS.Timeout[] = []
   /** Take back that the site was counted as silent. */
   #takeBacks: (() => void)[] = []
 
@@ -92,10 +99,11 @@ class Dial {
     clearTimeout(this.#raceTimer)
     const ip = this.#addresses[this.#next++]
     if (ip === undefined) return
-    const { host, site, reach, sourceAddress, connectMs, untilMs, limits } = this.#options
+    const { host, site, reach, visit, sourceAddress, connectMs, untilMs, limits } = this.#options
+    const dialledAtMs = performance.now()
     const socket = connect({ host: ip, port: host.port, localAddress: sourceAddress, noDelay: true })
     socket.on('connect', () => {
-      reach.connected({ ip, sourceAddress })
+      reach.shownBy(this.#serverAt(ip), dialledAtMs)
       this.#finish({ kind: 'connected', socket, ip })
     })
     let isImmediate = true
@@ -111,33 +119,44 @@ class Dial {
     this.#tries.set(ip, { socket, alarm })
     this.#raceTimer = setTimeout(() => {
       this.#takeBacks.push(reach.noteSilent(site, { ip, sourceAddress }))
+      const anticipate = () => visit && reach.anticipate(this.#serverAt(ip), this.#startedAtMs, visit)
+      this.#silenceTimers.push(setTimeout(anticipate, Math.min(limits.raceMs * RACES, connectMs / 2) - limits.raceMs))
       this.#tryNext()
     }, limits.raceMs)
+  }
+
+  #serverAt(ip: string): ShowingServer {
+    const { host, site, sourceAddress } = this.#options
+    return { name: host.name, port: host.port, ip, site, sourceAddress }
   }
 
   #fail(ip: string, how: ConnectFailure['how'], detail: string, silentMs?: number) {
     this.#tries.get(ip)?.alarm.stop()
     this.#tries.get(ip)?.socket.destroy()
-    const { site, reach, sourceAddress, connectMs } = this.#options
+    const { connectMs } = this.#options
     const isUnreached =
       how === 'timeout' ? (silentMs ?? 0) >= connectMs / 2 : how === 'closed' && !ANSWERS.includes(detail)
     if (isUnreached) this.#takeBacks = []
-    const isCutOff = isUnreached && reach.isCutOff(site, { ip, sourceAddress })
-    const failure: ConnectFailure = {
-      kind: 'not_connected',
-      how: isCutOff ? withoutWay(ip, sourceAddress) : how,
-      detail: `${detail} ${ip}${isCutOff ? ', while no server is reached' : ''}`,
-      ip,
-      silentMs,
-    }
-    this.#failures.push(failure)
+    this.#failures.push({ kind: 'not_connected', how, detail: `${detail} ${ip}`, ip, silentMs, isUnreached })
     if (this.#failures.length < this.#addresses.length) return this.#tryNext()
-    const inOrder = DECIDING.flatMap((hows) => this.#failures.filter(({ how }) => hows.includes(how)))
-    this.#finish(inOrder[0]!)
+    void this.#judge()
+  }
+
+  /** Without any server that is reached meanwhile, nothing is known of this one. */
+  async #judge(): Promise<void> {
+    const { reach, visit, sourceAddress } = this.#options
+    const judged: ConnectFailure[] = []
+    for (const { isUnreached, ...failure } of this.#failures) {
+      const isCutOff = isUnreached && (await reach.isCutOff(this.#serverAt(failure.ip!), this.#startedAtMs, visit))
+      const how = isCutOff ? withoutWay(failure.ip!, sourceAddress) : failure.how
+      judged.push({ ...failure, how, detail: `${failure.detail}${isCutOff ? ', while no server is reached' : ''}` })
+    }
+    this.#finish(DECIDING.flatMap((hows) => judged.filter(({ how }) => hows.includes(how)))[0]!)
   }
 
   #finish(result: HostConnection | ConnectFailure): void {
     clearTimeout(this.#raceTimer)
+    for (const timer of this.#silenceTimers) clearTimeout(timer)
     for (const takeBack of this.#takeBacks) takeBack()
     this.#options.signal?.removeEventListener('abort', this.#giveUp)
     for (const { socket, alarm } of this.#tries.values()) {

@@ -17,6 +17,8 @@ export interface EngineLimits {
   forgetfulMs: number
   /** How long an address is tried alone before the next one is tried beside it. */
   raceMs: number
+  /** How long a server that was asked as a witness is not asked again: see reach.ts. */
+  witnessPauseMs: number
   /**
    * How long a host may take for its greeting and for each command. After EHLO the last host may take what is left of
    * the time before the dot. RFC 5321 4.5.3.2 asks for minutes, and here a caller waits.
@@ -48,6 +50,7 @@ export const ENGINE_LIMITS: EngineLimits = {
   silentMs: 60_000,
   forgetfulMs: 3_600_000,
   raceMs: 250,
+  witnessPauseMs: 10_000,
   commandMs: 10_000,
   slowRcptMs: 2_000,
   slowDotMs: 5_000,

@@ -64,7 +64,7 @@ export function createEngine(options: EngineOptions): WatchedEngine {
   const silentHosts = createHostMemory(limits.silentMs)
   const forgetfulHosts = createHostMemory(limits.forgetfulMs)
   const slowSites = createSlowSites(limits)
-  const shown = createShown()
+  const shown = createShown(limits.witnessPauseMs)
   const memories = { cleartextHosts, silentHosts, forgetfulHosts, shown }
   const opening = { heloName, tlsContexts: createTlsContexts(), ...memories, limits, clockErrorMs }
   const tools = { pool, lateReplies, slowSites, opening, sourceAddresses, shapeOf, random }

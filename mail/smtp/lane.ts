@@ -96,10 +96,10 @@ async function open(tools: LaneTools, lane: Lane, place: Place, host: Host): Pro
 }
 
 function callTo(tools: LaneTools, lane: Lane, host: Host, stopwatch: Stopwatch): SessionRequest {
-  const { site, sourceAddress, commandMs, deadlines } = tools
+  const { site, sourceAddress, commandMs, deadlines, own } = tools
   const { key, name = key, tlsDemandedBy } = site
   const times = { ...timesToOpen(tools, lane, host), commandMs, untilMs: deadlines.dotMs }
-  return { host, site: name, sourceAddress, tlsDemandedBy, ...times, signal: tools.signal(), stopwatch }
+  return { host, site: name, sourceAddress, tlsDemandedBy, ...times, signal: tools.signal(), stopwatch, own }
 }
 
 /** How long a host may be silent. The last one has more time, and after two silent ones each has less. */
@@ -161,8 +161,11 @@ async function transactOnce(tools: LaneTools, lane: Lane, place: Place, session:
   clearInterval(timer)
   tools.transacting--
   stopwatch.end()
-  if (result.verdicts.some((verdict) => verdict?.reply))
-    tools.opening.shown.connection.connected({ ip, sourceAddress: tools.sourceAddress })
+  if (result.verdicts.some((verdict) => verdict?.reply)) {
+    const { key, name = key } = site
+    const server = { name: host.name, port: host.port, ip, site: name, sourceAddress: tools.sourceAddress }
+    tools.opening.shown.connection.shownBy(server, beganAtMs)
+  }
   lane.stopwatch = undefined
   lane.isUnproven = false
   noteResult(tools, lane, { place, session, recipients, result, evidence, stopwatch, isUsed, beganAtMs })

@@ -1,9 +1,11 @@
 import ipaddr from 'ipaddr.js'
 import { createBoundedMap } from '../../net/bounded-map.ts'
+import { widerNetworkOf } from '../../net/network.ts'
 
 /**
  * The networks over which servers show something: that they can be reached, that they greet, or what follows. While
- * none shows it, its lack says nothing about one server.
+ * none shows it, its lack says nothing about one server. Where none happens to be asked at that time, a few that have
+ * shown it before are: the witnesses.
  */
 export type Reach = ReturnType<typeof createReach>
 
@@ -12,6 +14,17 @@ interface Way {
   sourceAddress?: string
 }
 
+/** A server that shows something, and the way to it. */
+export interface ShowingServer extends Way {
+  name: string
+  port: number
+  /** The key of its site, without a demand of TLS. */
+  site: string
+}
+
+/** Asks a server for what it has shown before, which it then shows to the same `Reach`. Never rejects. */
+export type WitnessVisit = (server: ShowingServer) => Promise<unknown>
+
 interface UnreachedSite {
   site: string
   atMs: number
@@ -19,11 +32,27 @@ interface UnreachedSite {
   isSilentYet: boolean
 }
 
+/** What is known of a way. */
+interface WayState {
+  /** When the server was asked that has shown it last: it cannot be before. */
+  shownMs: number
+  /** The sites that lacked it since a server last showed it. */
+  unreached: UnreachedSite[]
+  /** So did all witnesses that were asked. */
+  isWithoutWitness: boolean
+  /** Witnesses are being asked. Resolves to whether one of them shows it. */
+  round?: PromiseWithResolvers<boolean> & { beganAtMs: number }
+}
+
 /** This many sites do not fail at the same time by chance. */
 const SITES = 5
 /** Some of those that are silent may still answer. */
 const MOST_SITES = 20
 const WITHIN_MS = 60_000
+/** One that shows it is proof, so who lets servers disappear must own all that are asked. */
+const WITNESSES = 4
+/** A witness is a server of another network: one party has many sites and addresses at little cost. */
+const MAX_NETWORKS = 1_000
 
 /** Where the way leads. What runs on this machine or in its own network says nothing about the world. */
 function networkKeyOf({ ip, sourceAddress = '' }: Way): string {
@@ -36,48 +65,125 @@ export const SHOWN_BY_SERVERS = ['connection', 'greeting', 'tls', 'certificate']
 
 export type Shown = Record<(typeof SHOWN_BY_SERVERS)[number], Reach>
 
-export const createShown = (): Shown => ({
-  connection: createReach(),
-  greeting: createReach(),
-  tls: createReach(),
-  certificate: createReach(),
+export const createShown = (witnessPauseMs: number): Shown => ({
+  connection: createReach(witnessPauseMs),
+  greeting: createReach(witnessPauseMs),
+  tls: createReach(witnessPauseMs),
+  certificate: createReach(witnessPauseMs),
 })
 
-export function createReach() {
-  /** The sites that lacked it since a server last showed it. */
-  const unreached = createBoundedMap<UnreachedSite[]>({
-    maxEntries: 1_000,
-    charactersOf: (sites) => sites.reduce((sum, { site }) => sum + site.length, 0),
+/** @param witnessPauseMs no server is visited again within this time */
+export function createReach(witnessPauseMs: number) {
+  const ways = createBoundedMap<WayState>({ maxEntries: 1_000 })
+  /** By way and network: the server of it that showed it last. */
+  const servers = createBoundedMap<{ key: string; server: ShowingServer; visitedAtMs: number }>({
+    maxEntries: MAX_NETWORKS,
+    charactersOf: ({ server }) => server.name.length + server.site.length,
   })
-  /** Whether the site is now one of enough sites. */
-  function note(key: string, site: string, isSilentYet: boolean): boolean {
-    const before = unreached.get(key) ?? []
-    if (before.length >= MOST_SITES) return true
-    const nowMs = performance.now()
-    const isKept = ({ atMs }: UnreachedSite) => before.length >= SITES || nowMs - atMs < WITHIN_MS
-    const others = before.filter((each) => each.site !== site && isKept(each))
-    unreached.set(key, [...others, { site, atMs: nowMs, isSilentYet }])
-    return others.length + 1 >= SITES
+
+  function stateOf(key: string): WayState {
+    const state = ways.get(key) ?? { shownMs: -Infinity, unreached: [], isWithoutWitness: false }
+    if (!ways.has(key)) ways.set(key, state)
+    return state
   }
+
+  function noteUnreached(state: WayState, site: string, isSilentYet: boolean): void {
+    const { unreached } = state
+    if (unreached.length >= MOST_SITES) return
+    const nowMs = performance.now()
+    const isKept = ({ atMs }: UnreachedSite) => unreached.length >= SITES || nowMs - atMs < WITHIN_MS
+    const others = unreached.filter((each) => each.site !== site && isKept(each))
+    state.unreached = [...others, { site, atMs: nowMs, isSilentYet }]
+  }
+
+  /** Servers of other networks, in random order. */
+  function witnessesFor({ ip, site, ...way }: ShowingServer) {
+    const [key, network, nowMs] = [networkKeyOf({ ip, ...way }), widerNetworkOf(ip), performance.now()]
+    const all = [...servers.keys()].map((each) => servers.get(each)!)
+    const due = all.filter(
+      (each) =>
+        each.key === key &&
+        each.server.site !== site &&
+        widerNetworkOf(each.server.ip) !== network &&
+        nowMs - each.visitedAtMs >= witnessPauseMs,
+    )
+    const diced = due.map((each) => ({ each, dice: Math.random() })).sort((a, b) => a.dice - b.dice)
+    return diced.slice(0, WITNESSES).map(({ each }) => each)
+  }
+
+  /** One round of visits serves all that ask meanwhile. Undefined where no witness can be asked. */
+  function askWitnesses(state: WayState, server: ShowingServer, visit: WitnessVisit): Promise<boolean> | undefined {
+    if (state.round) return state.round.promise
+    const witnesses = witnessesFor(server)
+    if (witnesses.length === 0) return undefined
+    const beganAtMs = performance.now()
+    const round = { ...Promise.withResolvers<boolean>(), beganAtMs }
+    state.round = round
+    const visits = witnesses.map((witness) => {
+      witness.visitedAtMs = beganAtMs
+      return visit(witness.server)
+    })
+    void Promise.all(visits).then(() => {
+      if (state.round === round) endRound(state, false)
+    })
+    return round.promise
+  }
+
+  function endRound(state: WayState, isShown: boolean): void {
+    state.isWithoutWitness = !isShown
+    state.round?.resolve(isShown)
+    state.round = undefined
+  }
+
+  const isLackingOn = ({ unreached, isWithoutWitness }: WayState) => isWithoutWitness || unreached.length >= SITES
 
   /** A machine need not have IPv6. */
   function isClosed(key: string): boolean {
-    const sites = unreached.get(key) ?? []
-    return !key.startsWith(' ipv6') && sites.length >= SITES && sites.some(({ isSilentYet }) => !isSilentYet)
+    const state = stateOf(key)
+    return !key.startsWith(' ipv6') && isLackingOn(state) && state.unreached.some(({ isSilentYet }) => !isSilentYet)
   }
 
   return {
     /** Whether all servers lack it on a way that this machine needs. */
-    isLacking: () => [...unreached.keys()].some(isClosed),
-    connected: (way: Way) => unreached.delete(networkKeyOf(way)),
+    isLacking: () => [...ways.keys()].some(isClosed),
+    /** A server has shown it, which was asked at `askedAtMs`. */
+    shownBy(server: ShowingServer, askedAtMs: number): void {
+      const key = networkKeyOf(server)
+      const state = stateOf(key)
+      state.shownMs = Math.max(state.shownMs, askedAtMs)
+      state.unreached = []
+      state.isWithoutWitness = false
+      if (state.round && state.round.beganAtMs <= askedAtMs) endRound(state, true)
+      const place = `${key} ${widerNetworkOf(server.ip)}`
+      const visitedAtMs = servers.get(place)?.visitedAtMs ?? -Infinity
+      servers.set(place, { key, server, visitedAtMs })
+    },
     /** Counts a site that is silent, before its time is over. Returns what takes that back. */
     noteSilent(site: string, way: Way): () => void {
-      const key = networkKeyOf(way)
-      if (unreached.get(key)?.some((each) => each.site === site)) return () => {}
-      note(key, site, true)
-      return () => unreached.set(key, unreached.get(key)?.filter((each) => each.site !== site) ?? [])
+      const state = stateOf(networkKeyOf(way))
+      if (state.unreached.some((each) => each.site === site)) return () => {}
+      noteUnreached(state, site, true)
+      return () => {
+        state.unreached = state.unreached.filter((each) => each.site !== site)
+      }
     },
-    /** Notes that a server of the site lacks it. Returns whether all lack it on this way. */
-    isCutOff: (site: string, way: Way): boolean => note(networkKeyOf(way), site, false),
+    /** Notes that a server lacks it, where nothing depends on whose fault that is. */
+    noteLacking: (server: ShowingServer): void => noteUnreached(stateOf(networkKeyOf(server)), server.site, false),
+    /** Asks the witnesses for a server that seems to lack it, unless one has shown it since. */
+    anticipate(server: ShowingServer, sinceMs: number, visit: WitnessVisit): void {
+      const state = stateOf(networkKeyOf(server))
+      if (state.shownMs < sinceMs) void askWitnesses(state, server, visit)
+    },
+    /**
+     * Notes that a server lacks it. Returns whether all lack it on this way, because none has shown it since the server
+     * was asked. Where no witness can be asked, enough sites must lack it.
+     */
+    async isCutOff(server: ShowingServer, sinceMs: number, visit?: WitnessVisit): Promise<boolean> {
+      const state = stateOf(networkKeyOf(server))
+      if (state.shownMs >= sinceMs) return false
+      noteUnreached(state, server.site, false)
+      const isShown = visit && (await askWitnesses(state, server, visit))
+      return !isShown && state.shownMs < sinceMs && isLackingOn(state)
+    },
   }
 }

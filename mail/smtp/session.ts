@@ -4,10 +4,10 @@ import { dialHost } from './dial-host.ts'
 import type { EngineLimits, SiteLimits } from './engine-limits.ts'
 import { type Failure, failureOf } from './failure.ts'
 import type { HostMemory } from './host-memory.ts'
-import { hadAllOf, hasGivenUp } from './own-time.ts'
-import type { Reach, Shown } from './reach.ts'
+import { hadAllOf, hasGivenUp, type OwnTime } from './own-time.ts'
+import type { Reach, ShowingServer, Shown, WitnessVisit } from './reach.ts'
 import { isCompletion, type RawReply, wordsOf } from './reply.ts'
-import type { Stopwatch } from './stopwatch.ts'
+import { createStopwatch, type Stopwatch } from './stopwatch.ts'
 import {
   type createTlsContexts,
   isFlawOfClock,
@@ -92,6 +92,10 @@ export interface SessionRequest {
   untilMs: number
   signal?: AbortSignal
   stopwatch: Stopwatch
+  /** Counts the visits of witnesses. */
+  own?: Pick<OwnTime, 'during'>
+  /** The host is visited as a witness: nothing depends on what it lacks. */
+  isVisit?: true
 }
 
 /**
@@ -144,27 +148,35 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   const rule = tlsRuleOf(host, call.tlsDemandedBy)
   call.stopwatch.begin('connect')
   const stalledMs = unblocked.stalledMs()
-  const connection = await dialHost({ ...call, reach: options.shown.connection, limits: options.limits })
+  const beganAtMs = performance.now()
+  const visit = (isForTls: boolean) => (call.isVisit ? undefined : visitor(options, isForTls))
+  const reach = options.shown.connection
+  const connection = await dialHost({ ...call, reach, visit: visit(false), limits: options.limits })
   if (connection.kind === 'not_connected') return { ...connection, kind: 'failure', phase: 'connect' }
   const { ip, socket } = connection
-  const way = { ip, sourceAddress: call.sourceAddress }
-  /** The failure, or one of our way to all servers. */
-  const lacking = (shown: Reach, failure: Failure): Failure =>
-    shown.isCutOff(call.site, way)
-      ? { ...failure, ip, how: 'unreachable', detail: `${failure.detail}, as at all servers of late` }
-      : { ...failure, ip }
-  const ourNames = [options.heloName, call.sourceAddress ?? socket.localAddress ?? '']
+  const { site, sourceAddress } = call
+  const server: ShowingServer = { name: host.name, port: host.port, ip, site, sourceAddress }
+  /** Ends the session with the failure, or with one of our way to all servers. */
+  const quitLacking = async (wire: Wire, shown: Reach, failure: Failure): Promise<Failure> => {
+    wire.quit()
+    const isForTls = shown !== options.shown.greeting
+    const judging = shown.isCutOff(server, beganAtMs, visit(isForTls))
+    const isCutOff = await (call.own?.during(judging) ?? judging)
+    const detail = `${failure.detail}, as at all servers of late`
+    return isCutOff ? { ...failure, ip, how: 'unreachable', detail } : { ...failure, ip }
+  }
+  const ourNames = [options.heloName, sourceAddress ?? socket.localAddress ?? '']
   const plain = new Wire(socket, 1, stalledMs)
   const greeting = await command(plain, { ...call, commandMs: call.greetingMs }, 'greeting')
-  if (greeting.kind === 'reply' || greeting.reply) options.shown.greeting.connected(way)
-  else if (isWithoutWords(greeting, call)) return quitWith(plain, lacking(options.shown.greeting, greeting))
+  if (greeting.kind === 'reply' || greeting.reply) options.shown.greeting.shownBy(server, beganAtMs)
+  else if (isWithoutWords(greeting, call)) return quitLacking(plain, options.shown.greeting, greeting)
   const delaysEachRecipient = greeting.kind === 'reply' && DELAYING_SERVERS.test(greeting.lines[0] ?? '')
   const unused = { messages: 0, needsReset: false, isSpent: false }
   const session = { kind: 'session' as const, host, ip, ourNames, delaysEachRecipient, ...unused }
   const extensions = greeting.kind === 'failure' ? greeting : await hello(plain, call, options)
   if (extensions.kind === 'failure') return quitWith(plain, { ...extensions, ip })
-  const withoutOffer = extensions.starttls ? undefined : lacking(options.shown.tls, WITHOUT_TLS)
-  if (withoutOffer && rule) return quitWith(plain, withoutOffer)
+  if (!extensions.starttls && rule) return quitLacking(plain, options.shown.tls, WITHOUT_TLS)
+  if (!extensions.starttls) options.shown.tls.noteLacking(server)
   if (!extensions.starttls || !wantTls)
     return {
       ...session,
@@ -176,18 +188,38 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
 
   const tlsStart = await startTls(plain, call, options)
   if (tlsStart.kind === 'failure') {
-    const failure = isBrokenTls(tlsStart, call) ? lacking(options.shown.tls, tlsStart) : { ...tlsStart, ip }
-    return quitWith(plain, rule ? failure : { ...tlsStart, ip })
+    const isBroken = isBrokenTls(tlsStart, call)
+    if (isBroken && rule) return quitLacking(plain, options.shown.tls, tlsStart)
+    if (isBroken) options.shown.tls.noteLacking(server)
+    return quitWith(plain, { ...tlsStart, ip })
   }
-  options.shown.tls.connected(way)
+  options.shown.tls.shownBy(server, beganAtMs)
   const { wire, tls, flaw } = tlsStart
-  if (tls.verified && !rule?.dane) options.shown.certificate.connected(way)
-  const flawed = { ...WITHOUT_TLS, detail: flaw, ip, tls }
-  const unverified = tls.verified || rule?.dane ? flawed : lacking(options.shown.certificate, flawed)
-  if (!tls.verified && rule?.mustVerify) return quitWith(wire, unverified)
+  const unverified = { ...WITHOUT_TLS, detail: flaw, ip, tls }
+  const isForAuthorities = !rule?.dane
+  if (tls.verified && isForAuthorities) options.shown.certificate.shownBy(server, beganAtMs)
+  if (!tls.verified && rule?.mustVerify)
+    return isForAuthorities
+      ? quitLacking(wire, options.shown.certificate, unverified)
+      : quitWith(wire, { ...unverified, ip })
+  if (!tls.verified && isForAuthorities) options.shown.certificate.noteLacking(server)
   const secureExtensions = await hello(wire, call, options)
   if (secureExtensions.kind === 'failure') return quitWith(wire, { ...secureExtensions, ip, tls })
   return { ...session, wire, tls, extensions: secureExtensions }
+}
+
+/** Asks a witness for its greeting, or its TLS. It gets no message. */
+function visitor(options: SessionOptions, isForTls: boolean): WitnessVisit {
+  return async ({ name, port, ip, site, sourceAddress }) => {
+    using _ = unblocked.watch()
+    const { hastyMs, connectMs } = options.limits
+    const times = { connectMs: hastyMs, greetingMs: connectMs, commandMs: connectMs }
+    const host = { name, preference: 0, addresses: [ip], port }
+    const untilMs = performance.now() + hastyMs + connectMs
+    const call = { host, site, sourceAddress, ...times, untilMs, stopwatch: createStopwatch(), isVisit: true as const }
+    const session = await openOnce(options, call, isForTls).catch(() => undefined)
+    if (session?.kind === 'session') session.wire.quit()
+  }
 }
 
 /** Something on the way may have accepted the connection, such as a proxy of our own network. */

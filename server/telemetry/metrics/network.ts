@@ -20,7 +20,7 @@ export const NETWORK = {
   smtpLacking: {
     kind: 'gauge',
     name: 'verdict_smtp_lacking',
-    help: '1 while five sites in a row lacked it and no server showed it: sends that need it are transient_failure.',
+    help: '1 while five sites in a row, or all witnesses, lacked it and no server showed it: sends that need it are transient_failure.',
     labels: { lack: ['connection', 'greeting', 'tls', 'certificate'] },
     process: 'api',
   },

@@ -60,7 +60,7 @@ async function dial(answers: Answers, { raceMs = 10_000, ...more }: Options = {}
   const result = await dialHost({
     host: { name: 'mx.test', preference: 0, addresses, port: 25 },
     site: 'mx.test',
-    reach: createReach(),
+    reach: createReach(0),
     untilMs: performance.now() + 10_000,
     connectMs: 10_000,
     limits: { ...ENGINE_LIMITS, raceMs },
@@ -107,7 +107,7 @@ test('Node reports an error that connect() returns otherwise than one that comes
     return dialHost({
       host,
       site: '',
-      reach: createReach(),
+      reach: createReach(0),
       sourceAddress,
       untilMs,
       connectMs: 10_000,
@@ -182,7 +182,7 @@ test('after five sites in a row without a connection the fault is ours, until on
   let cutOff = 0
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
-      const reach = createReach()
+      const reach = createReach(0)
       const unreached = new Map<string, Set<number>>()
       for (const { site, isV6, hasSource, answer } of steps) {
         const ip = isV6 ? '2001:db8::1' : '192.0.2.1'
@@ -214,7 +214,7 @@ test('sites that are silent at the same time count before their time is over, an
   const seen = new Set<string>()
   await fc.assert(
     fc.asyncProperty(world, async ({ later, isReached }) => {
-      const reach = createReach()
+      const reach = createReach(0)
       const answers = Object.fromEntries(later.map((_, i) => [`192.0.2.${i}`, 'silent']))
       const { sockets } = network({ ...answers, '192.0.2.99': 'open' })
       const dialling = later.map((_, i) => dialAlone(`192.0.2.${i}`, reach))
@@ -242,28 +242,29 @@ function dialAlone(ip: string, reach: Reach) {
   return dialHost({ host, site: ip, reach, untilMs, connectMs: 100, limits: { ...ENGINE_LIMITS, raceMs: 5 } })
 }
 
-test('sites that were not reached over a minute ago do not count, and those on the own network are counted apart', () => {
+test('sites that were not reached over a minute ago do not count, and those on the own network are counted apart', async () => {
   let nowMs = 0
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
-  const reach = createReach()
-  const isCutOff = (site: string, ip = '203.0.113.1') => reach.isCutOff(site, { ip })
-  for (const site of ['a', 'b', 'c', 'd']) expect(isCutOff(site)).toBe(false)
+  const reach = createReach(0)
+  const serverAt = (site: string, ip: string) => ({ name: site, port: 25, site, ip })
+  const isCutOff = (site: string, ip = '203.0.113.1') => reach.isCutOff(serverAt(site, ip), nowMs)
+  for (const site of ['a', 'b', 'c', 'd']) expect(await isCutOff(site)).toBe(false)
   nowMs = 60_000
-  expect(isCutOff('e')).toBe(false)
-  for (const site of ['f', 'g', 'h']) expect(isCutOff(site)).toBe(false)
-  reach.connected({ ip: '127.0.0.1' })
-  expect(isCutOff('i')).toBe(true)
-  expect(isCutOff('j', '127.0.0.1')).toBe(false)
+  expect(await isCutOff('e')).toBe(false)
+  for (const site of ['f', 'g', 'h']) expect(await isCutOff(site)).toBe(false)
+  reach.shownBy(serverAt('home', '127.0.0.1'), nowMs)
+  expect(await isCutOff('i')).toBe(true)
+  expect(await isCutOff('j', '127.0.0.1')).toBe(false)
   // It stays so until a server is reached.
   nowMs = 600_000
-  expect(isCutOff('i')).toBe(true)
-  reach.connected({ ip: '203.0.113.9' })
-  expect(isCutOff('i')).toBe(false)
+  expect(await isCutOff('i')).toBe(true)
+  reach.shownBy(serverAt('away', '203.0.113.9'), nowMs)
+  expect(await isCutOff('i')).toBe(false)
 })
 
-test('while no server is reached a send is our fault, and each exchanger is asked all the same', async () => {
+test('without a witness of another network five sites decide, and each exchanger is asked all the same', async () => {
   const [well, engine] = [await exchangerWith(), engineWith()]
-  const away = Array.from({ length: 9 }, (_, i) => `127.0.1.${i}`)
+  const away = Array.from({ length: 9 }, (_, i) => `127.0.0.${100 + i}`)
   network(Object.fromEntries(away.map((ip) => [ip, 'EHOSTUNREACH'])))
   const outcomes = async (...sites: string[][]) => {
     const seen: string[] = []

@@ -1,12 +1,13 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import fc from 'fast-check'
-import { beforeAll, expect, test } from 'vitest'
-import { SHOWN_BY_SERVERS } from '../../../mail/smtp/reach.ts'
+import { afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { createReach, SHOWN_BY_SERVERS, type ShowingServer } from '../../../mail/smtp/reach.ts'
 import { demandTls } from '../../../mail/smtp/tls.ts'
 import { AUTHORITY, CERTIFICATE, RECEIVER_CERTIFICATE } from '../../harness/certificates.ts'
 import type { Script } from '../../harness/smtp-script.ts'
 import { exchangerWith, outcomeOf, send, siteOf, watchedEngineWith } from './deliver.ts'
 
+afterEach(() => void vi.restoreAllMocks())
 beforeAll(() => setDefaultCACertificates([...getCACertificates('default'), AUTHORITY]))
 
 const OFFER = '250-mx.test\r\n250-PIPELINING\r\n250 STARTTLS'
@@ -75,3 +76,74 @@ test('what five sites lack in a row is lacking on our side, until one shows it',
   )
   for (const lack of LACKS.slice(0, 3)) expect(seen).toContain(`${lack} our_fault`)
 })
+
+test('no witness is a server of the same way but of the same site or network, nor visited twice within the pause', async () => {
+  const PAUSE_MS = 10_000
+  const server: fc.Arbitrary<ShowingServer> = fc
+    .record({ network: fc.nat(6), host: fc.nat(3), isV6: fc.boolean(), source: fc.constantFrom(undefined, 'source') })
+    .map(({ network, host, isV6, source }) => {
+      const ip = isV6 ? `2606:4700:${network}::${host}` : `1.1.${network}.${host}`
+      return { name: ip, port: 25, site: `${network} ${host % 2}`, ip, sourceAddress: source }
+    })
+  const step = fc.record({ server, isShown: fc.boolean(), answers: fc.boolean(), waitMs: fc.nat(4_000) })
+  let visitsSeen = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 60 }), async (steps) => {
+      let nowMs = 0
+      vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
+      const reach = createReach(PAUSE_MS)
+      const lastShown = new Map<string, ShowingServer>()
+      const visitedMs = new Map<string, number>()
+      const wayOf = ({ ip, sourceAddress }: ShowingServer) => `${ip.includes(':')} ${sourceAddress}`
+      const networkOf = ({ ip }: ShowingServer) => ip.split(/[.:]/).slice(0, 3).join()
+      for (const { server, isShown, answers, waitMs } of steps) {
+        nowMs += 1 + waitMs
+        const show = (shown: ShowingServer) => {
+          lastShown.set(`${wayOf(shown)} ${networkOf(shown)}`, shown)
+          reach.shownBy(shown, nowMs)
+        }
+        if (isShown) {
+          show(server)
+          continue
+        }
+        const visited: ShowingServer[] = []
+        const sinceMs = nowMs
+        const isCutOff = await reach.isCutOff(server, sinceMs, async (witness) => {
+          visited.push(witness)
+          nowMs++
+          if (answers) show(witness)
+        })
+        visitsSeen += visited.length
+        expect(visited.length).toBeLessThanOrEqual(4)
+        expect(new Set(visited.map(networkOf)).size).toBe(visited.length)
+        for (const witness of visited) {
+          const place = `${wayOf(witness)} ${networkOf(witness)}`
+          expect(wayOf(witness)).toBe(wayOf(server))
+          expect([networkOf(witness), witness.site]).not.toContain(networkOf(server))
+          expect(witness.site).not.toBe(server.site)
+          expect(sinceMs - (visitedMs.get(place) ?? -Infinity)).toBeGreaterThanOrEqual(PAUSE_MS)
+          expect(lastShown.has(place)).toBe(true)
+          visitedMs.set(place, sinceMs)
+        }
+        if (visited.length > 0) expect(isCutOff).toBe(!answers)
+      }
+      vi.restoreAllMocks()
+    }),
+    { numRuns: 200 },
+  )
+  expect(visitsSeen).toBeGreaterThan(100)
+})
+
+test('all that ask at the same time share one round of visits', async () => {
+  const reach = createReach(10_000)
+  for (let network = 0; network < 50; network++) reach.shownBy(serverIn(network), 0)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const visit = vi.fn(() => promise)
+  const sinceMs = performance.now()
+  const asking = Array.from({ length: 100 }, (_, i) => reach.isCutOff(serverIn(100 + i), sinceMs, visit))
+  resolve()
+  expect(await Promise.all(asking)).toEqual(Array(100).fill(true))
+  expect(visit).toHaveBeenCalledTimes(4)
+})
+
+const serverIn = (network: number) => ({ name: 'mx', port: 25, site: `${network}`, ip: `1.1.${network}.1` })

@@ -1,0 +1,94 @@
+import { Socket } from 'node:net'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import fc from 'fast-check'
+import { afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { demandTls } from '../../../mail/smtp/tls.ts'
+import { AUTHORITY, CERTIFICATE, RECEIVER_CERTIFICATE } from '../../harness/certificates.ts'
+import type { Script } from '../../harness/smtp-script.ts'
+import { exchangerWith, hostOf, outcomeOf, send, watchedEngineWith } from './deliver.ts'
+
+// The law: what a server lacks is the recipient's only while another one shows it to this machine.
+
+beforeAll(() => setDefaultCACertificates([...getCACertificates('default'), AUTHORITY]))
+afterEach(() => void vi.restoreAllMocks())
+
+const OFFER = '250-mx.test\r\n250-PIPELINING\r\n250 STARTTLS'
+/** The faults of one server, or by a fault of ours of all of them, with the outcome where it is the server's. */
+const FAULTS: Record<string, { theirs: string; script?: Script; tls?: object }> = {
+  silent: { theirs: 'connection_timeout' },
+  ETIMEDOUT: { theirs: 'connection_timeout' },
+  EHOSTUNREACH: { theirs: 'connection_timeout' },
+  'is closed': { theirs: 'connection_timeout', script: { greeting: 'close' } },
+  'says nothing': { theirs: 'connection_timeout', script: { greeting: 'stall' } },
+  'offers no TLS': { theirs: 'policy_block', script: {} },
+  'has a broken handshake': { theirs: 'policy_block', script: { ehlo: OFFER, handshake: 'close' } },
+  'is not trusted': { theirs: 'policy_block', script: { ehlo: OFFER }, tls: RECEIVER_CERTIFICATE },
+}
+
+/** Where connections to a port lead: to another port, nowhere, or to an error of the network. */
+type Lead = (port: number) => number | string
+
+function leadConnections(lead: Lead): void {
+  const connect = Socket.prototype.connect as (...args: unknown[]) => Socket
+  vi.spyOn(Socket.prototype, 'connect').mockImplementation(function (this: Socket, ...args: unknown[]) {
+    const [[options]] = args as [[{ port: number }]]
+    const { port } = options
+    const end = lead(port)
+    if (typeof end === 'number') options.port = end
+    if (typeof end === 'number') return connect.apply(this, args)
+    if (end === 'silent') return this
+    const error = Object.assign(new Error(end), { code: end })
+    setImmediate(() => {
+      this.emit('connectionAttemptFailed', '', port, 4, error)
+      this.destroy(error)
+    })
+    return this
+  })
+}
+
+test('what a server lacks counts as its own fault only while another one shows it, from the first send on', async () => {
+  const ANY = '0.0.0.0'
+  const well = await exchangerWith({ ehlo: OFFER }, CERTIFICATE, ANY)
+  const places = new Map<string, number | string>([['well', well.port]])
+  for (const [name, { script, tls = CERTIFICATE }] of Object.entries(FAULTS))
+    places.set(name, script ? (await exchangerWith(script, tls, ANY)).port : name)
+
+  const fault = fc.constantFrom(...Object.keys(FAULTS))
+  const step = fc.record({
+    /** Each network has two sites. */
+    network: fc.nat(4),
+    host: fc.nat(1),
+    server: fc.oneof(fault, fc.constant('well'), fc.constant('well')),
+    /** What is wrong on our side meanwhile. */
+    cut: fc.oneof(fault, fc.constant(undefined)),
+  })
+  const seen = new Set<string>()
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 12 }), async (steps) => {
+      const engine = watchedEngineWith({ limits: { connectMs: 60, hastyMs: 60, raceMs: 10, witnessPauseMs: 0 } })
+      const limits = { connections: 2, messages: 1, perMinute: 60_000 }
+      const networks = new Set<number>()
+      for (const { network, host, server, cut } of steps) {
+        vi.restoreAllMocks()
+        leadConnections((port) => places.get(cut ?? (port === 1 ? server : 'well'))!)
+        // The port of a witness is that of its server.
+        const place = { host: `127.0.${network}.${host + 1}`, port: server === 'well' ? well.port : 1 }
+        const site = { key: `${network} ${host} ${server}`, hosts: [hostOf(place)], limits, commandTimeoutMs: 60 }
+        const outcome = outcomeOf(await send(engine, demandTls(site, 'MTA-STS')))
+        const hasWitness = networks.size > (networks.has(network) ? 1 : 0)
+        const told = cut ?? server
+        if (told === 'well') {
+          expect(outcome).toBe('delivered')
+          networks.add(network)
+        } else if (hasWitness) expect([told, outcome]).toEqual([told, cut ? 'our_fault' : FAULTS[told]!.theirs])
+        seen.add(`${cut ? 'cut' : 'dead'} ${told} ${outcome}`)
+      }
+      engine.close()
+    }),
+    { numRuns: 60 },
+  )
+  for (const [name, { theirs }] of Object.entries(FAULTS)) {
+    expect(seen).toContain(`cut ${name} our_fault`)
+    expect(seen).toContain(`dead ${name} ${theirs}`)
+  }
+})
