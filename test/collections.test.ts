@@ -32,6 +32,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
   'the work in flight: an entry leaves with its work': {
     'server/access/identify.ts': ['pendingHashes'],
     'cli/mcp/serve.ts': ['running'],
+    'mail/dns/known-domains.ts': ['rounds'],
     'mail/dns/resolver.ts': ['inFlight'],
     'server/domains/verification.ts': ['checks', 'inFlight'],
     'server/http/app.ts': ['inFlight'],

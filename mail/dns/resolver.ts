@@ -4,6 +4,7 @@ import { createBoundedMap } from '../../net/bounded-map.ts'
 import { FairSlots, fourFifths, type SlotLoad, type SlotRequest } from '../../net/fair-slots.ts'
 import { aliasIn, type DnsRecord, type DnsResponse, type RecordType, type TlsaRecord } from './dns-message.ts'
 import { type DnsServer, queryDns } from './dns-query.ts'
+import { createKnownDomains } from './known-domains.ts'
 
 export interface Exchange {
   /** As in `DnsRecord`; empty for the root, as in a null MX. */
@@ -41,6 +42,11 @@ export interface Resolver {
   aaaa(name: string, request?: SlotRequest): Promise<Answer<string>>
   /** The strings of each record, joined; each octet is a character (latin1). */
   txt(name: string, request?: SlotRequest): Promise<Answer<string>>
+  /**
+   * Whether what DNS denied of a domain since then, on the clock of `performance.now()`, is a fact about it, because
+   * the servers still find other domains. Without this method all that is denied counts as a fact.
+   */
+  isFact?(domain: string, askedMs: number): Promise<boolean>
 }
 
 export interface WatchedResolver extends Resolver {
@@ -97,6 +103,7 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
   const { slots: querySlots = QUERY_SLOTS, dnssec = false, onAnswer } = options
   const slots = new FairSlots({ slots: querySlots, perAccount: fourFifths(querySlots) })
   const known = new KnownAnswers(now)
+  const domains = createKnownDomains(findAgain)
 
   async function lookUp<T>(type: RecordType, name: string, request?: SlotRequest): Promise<Answer<T>> {
     const host = name.toLowerCase().replace(/\.$/, '')
@@ -116,9 +123,22 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
   }
 
   async function query(type: RecordType, host: string): Promise<AnyAnswer> {
+    const askedMs = performance.now()
     const answer = await queryServers(servers, { name: host, type, timeoutMs: queryTimeoutMs, dnssec })
     onAnswer?.(type, 'server', answer.kind)
+    if (type === 'MX' && answer.kind === 'records') domains.noteFound(host, askedMs)
     return answer
+  }
+
+  async function findAgain(domain: string): Promise<boolean | undefined> {
+    const { kind } = await query('MX', domain)
+    return kind === 'failure' ? undefined : kind === 'records'
+  }
+
+  async function isFact(domain: string, askedMs: number): Promise<boolean> {
+    if (await domains.isFact(domain, askedMs)) return true
+    known.forgetSince(domains.provenMs(domain))
+    return false
   }
 
   return {
@@ -127,6 +147,7 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
     aaaa: (name, request) => lookUp('AAAA', name, request),
     txt: (name, request) => lookUp('TXT', name, request),
     tlsa: (name, request) => lookUp('TLSA', name, request),
+    isFact,
     load: () => slots.load(),
   }
 }
@@ -135,7 +156,7 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
 class KnownAnswers {
   readonly #now: () => number
   readonly #inFlight = new Map<string, Promise<AnyAnswer>>()
-  readonly #cache = createBoundedMap<{ answer: AnyAnswer; untilMs: number }>({
+  readonly #cache = createBoundedMap<{ answer: AnyAnswer; askedMs: number; untilMs: number }>({
     maxEntries: MAX_CACHED_ANSWERS,
     charactersOf: ({ answer }) => textLengthOf(answer),
   })
@@ -151,9 +172,10 @@ class KnownAnswers {
 
   /** Lets other look-ups of the key wait for the same answer, and caches it. */
   share(key: string, pending: Promise<AnyAnswer>): Promise<AnyAnswer> {
+    const askedMs = performance.now()
     const shared = pending
       .then((answer) => {
-        this.#store(key, answer)
+        this.#store(key, answer, askedMs)
         return answer
       })
       .finally(() => this.#inFlight.delete(key))
@@ -161,11 +183,16 @@ class KnownAnswers {
     return shared
   }
 
-  #store(key: string, answer: AnyAnswer): void {
+  /** Forgets the answers to questions that were asked after this time, on the clock of `performance.now()`. */
+  forgetSince(askedMs: number): void {
+    for (const key of [...this.#cache.keys()]) if (this.#cache.get(key)!.askedMs > askedMs) this.#cache.delete(key)
+  }
+
+  #store(key: string, answer: AnyAnswer, askedMs: number): void {
     this.#cache.delete(key)
     const ttlS = answer.kind === 'records' ? answer.ttlS : answer.kind === 'failure' ? 0 : NEGATIVE_TTL_S
     if (ttlS === 0 || textLengthOf(answer) > MAX_CACHED_TEXT) return
-    this.#cache.set(key, { answer, untilMs: this.#now() + ttlS * 1_000 })
+    this.#cache.set(key, { answer, askedMs, untilMs: this.#now() + ttlS * 1_000 })
   }
 }
 

@@ -32,6 +32,14 @@ export function createMxLookUp({ routes, policyOf, ...options }: MxOptions) {
     const name = domain.toLowerCase().replace(/\.$/, '')
     const route = routes.get(name)
     if (route) return siteOfRoute(options, route, request)
+    const askedMs = performance.now()
+    const lookup = await siteOfDomain(name, request)
+    if (lookup.kind === 'site' || lookup.kind === 'our_fault') return lookup
+    if ((await options.resolver.isFact?.(name, askedMs)) ?? true) return lookup
+    return { kind: 'our_fault', cause: `${lookup.detail}, while DNS finds no other domains that it found before` }
+  }
+
+  async function siteOfDomain(name: string, request: SlotRequest | undefined): Promise<MxLookup> {
     // The look-ups run side by side; the policy is awaited only when there are exchangers to judge.
     const policy = policyOf?.(name, request)
     const answer = await options.resolver.mx(name, request)

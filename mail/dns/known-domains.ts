@@ -1,0 +1,67 @@
+import { createBoundedMap } from '../../net/bounded-map.ts'
+
+/** Whether the servers find MX records of a domain now. Undefined where they gave no answer. */
+type FindAgain = (domain: string) => Promise<boolean | undefined>
+
+export type KnownDomains = ReturnType<typeof createKnownDomains>
+
+/** With most of them, who lets own domains disappear must own most of those that are asked about. */
+const WITNESSES = 4
+const MAX_ZONES = 1_000
+
+/**
+ * Domains whose MX records were found. What DNS denies is a fact about a domain only while these are still found: a
+ * captive portal, a broken forwarder and a resolver of an internal network deny all names, or all outside of it.
+ */
+export function createKnownDomains(findAgain: FindAgain) {
+  /** The last one of each zone: one party has many names in its zone at no cost. */
+  const domains = createBoundedMap<string>({ maxEntries: MAX_ZONES, charactersOf: (domain) => domain.length })
+  /** By top level: when the question was asked that found one last. A resolver may know some top levels alone. */
+  const foundMs = createBoundedMap<number>({ maxEntries: MAX_ZONES })
+  let lastFoundMs = -Infinity
+  const rounds = new Map<string, Promise<boolean>>()
+
+  /** Domains of the same top level where there are any, of other zones, in random order. */
+  function witnessesFor(domain: string): string[] {
+    const zones = [...domains.keys()].filter((zone) => zone !== zoneOf(domain))
+    const near = zones.filter((zone) => topLevelOf(zone) === topLevelOf(domain))
+    const diced = (near.length > 0 ? near : zones).map((zone) => ({ zone, dice: Math.random() }))
+    return diced
+      .sort((a, b) => a.dice - b.dice)
+      .slice(0, WITNESSES)
+      .map(({ zone }) => domains.get(zone)!)
+  }
+
+  async function ask(witnesses: string[]): Promise<boolean> {
+    const answers = await Promise.all(witnesses.map(findAgain))
+    const [found, lost] = [true, false].map((answer) => answers.filter((each) => each === answer).length)
+    if (!found || found < lost!) return false
+    for (const [i, witness] of witnesses.entries()) if (answers[i] === false) domains.delete(zoneOf(witness))
+    return true
+  }
+
+  return {
+    /** @param askedMs when the question was asked, on the clock of `performance.now()` */
+    noteFound(domain: string, askedMs: number): void {
+      domains.set(zoneOf(domain), domain)
+      foundMs.set(topLevelOf(domain), askedMs)
+      lastFoundMs = askedMs
+    },
+    /** Until when the servers are known to have found domains. */
+    provenMs: (domain: string): number => foundMs.get(topLevelOf(domain)) ?? lastFoundMs,
+    /** Whether what DNS denies of this domain is a fact about it. It is where no other domain is known. */
+    async isFact(domain: string, askedMs: number): Promise<boolean> {
+      const topLevel = topLevelOf(domain)
+      if ((foundMs.get(topLevel) ?? -Infinity) >= askedMs) return true
+      const witnesses = witnessesFor(domain)
+      if (witnesses.length === 0) return true
+      const round = rounds.get(topLevel) ?? ask(witnesses).finally(() => rounds.delete(topLevel))
+      rounds.set(topLevel, round)
+      return round
+    },
+  }
+}
+
+const topLevelOf = (domain: string) => domain.slice(domain.lastIndexOf('.') + 1)
+
+const zoneOf = (domain: string) => domain.split('.').slice(-2).join('.')
