@@ -32,11 +32,8 @@ const DECIDING: ConnectFailure['how'][][] = [['local'], ['closed', 'timeout'], [
 /** The most addresses that are tried. */
 const MAX_ADDRESSES = 8
 
-/** After this many races in silence, witnesses are asked. By then most servers have answered. */
+/** An address that was silent for this many races was not reached. By then most servers have answered. */
 const RACES = 4
-
-/** Errors by which the other machine itself answers. */
-const ANSWERS = ['ECONNREFUSED', 'ECONNRESET']
 
 interface DialOptions {
   host: Host
@@ -70,6 +67,7 @@ class Dial {
   readonly #tries = new Map<string, { socket: Socket; alarm: Alarm }>()
   readonly #failures: (ConnectFailure & { isUnreached?: boolean })[] = []
   readonly #startedAtMs = performance.now()
+  readonly #silenceMs: number
   #next = 0
   #raceTimer: NodeJS.Timeout | undefined
   readonly #silenceTimers: NodeJS.Timeout[] = []
@@ -77,9 +75,10 @@ class Dial {
   #takeBacks: (() => void)[] = []
 
   constructor(options: DialOptions, resolve: (result: HostConnection | ConnectFailure) => void) {
-    const { host, sourceAddress } = options
+    const { host, sourceAddress, connectMs, limits } = options
     const reachable = host.addresses.filter((ip) => sourceAddress === undefined || isIPv6(ip) === isIPv6(sourceAddress))
     this.#options = options
+    this.#silenceMs = Math.min(limits.raceMs * RACES, connectMs / 2)
     this.#resolve = resolve
     this.#addresses = [...new Set(reachable)].slice(0, MAX_ADDRESSES)
   }
@@ -120,7 +119,7 @@ class Dial {
     this.#raceTimer = setTimeout(() => {
       this.#takeBacks.push(reach.noteSilent(site, { ip, sourceAddress }))
       const anticipate = () => visit && reach.anticipate(this.#serverAt(ip), this.#startedAtMs, visit)
-      this.#silenceTimers.push(setTimeout(anticipate, Math.min(limits.raceMs * RACES, connectMs / 2) - limits.raceMs))
+      this.#silenceTimers.push(setTimeout(anticipate, this.#silenceMs - limits.raceMs))
       this.#tryNext()
     }, limits.raceMs)
   }
@@ -133,9 +132,7 @@ class Dial {
   #fail(ip: string, how: ConnectFailure['how'], detail: string, silentMs?: number) {
     this.#tries.get(ip)?.alarm.stop()
     this.#tries.get(ip)?.socket.destroy()
-    const { connectMs } = this.#options
-    const isUnreached =
-      how === 'timeout' ? (silentMs ?? 0) >= connectMs / 2 : how === 'closed' && !ANSWERS.includes(detail)
+    const isUnreached = how === 'timeout' ? (silentMs ?? 0) >= this.#silenceMs : how === 'closed'
     if (isUnreached) this.#takeBacks = []
     this.#failures.push({ kind: 'not_connected', how, detail: `${detail} ${ip}`, ip, silentMs, isUnreached })
     if (this.#failures.length < this.#addresses.length) return this.#tryNext()

@@ -5,7 +5,7 @@ import { FURTHER, hostsAfter, otherHosts, placeRefusal } from './next-hosts.ts'
 import { noteResult } from './note-result.ts'
 import { type Evidence, noteWithoutTls } from './recipient-queue.ts'
 import { wordsOf } from './reply.ts'
-import { openSession, type Session, type SessionRequest, takesMore } from './session.ts'
+import { openSession, type Session, type SessionRequest, takesMore, unlessCutOff } from './session.ts'
 import type { Place } from './site-connections.ts'
 import { createStopwatch, type Stopwatch } from './stopwatch.ts'
 import { transact } from './transaction.ts'
@@ -161,11 +161,11 @@ async function transactOnce(tools: LaneTools, lane: Lane, place: Place, session:
   clearInterval(timer)
   tools.transacting--
   stopwatch.end()
-  if (result.verdicts.some((verdict) => verdict?.reply)) {
-    const { key, name = key } = site
-    const server = { name: host.name, port: host.port, ip, site: name, sourceAddress: tools.sourceAddress }
-    tools.opening.shown.connection.shownBy(server, beganAtMs)
-  }
+  const { key, name = key } = site
+  const server = { name: host.name, port: host.port, ip, site: name, sourceAddress: tools.sourceAddress }
+  if (result.verdicts.some((verdict) => verdict?.reply)) tools.opening.shown.connection.shownBy(server, beganAtMs)
+  if (result.failure)
+    result.failure = await unlessCutOff(tools.opening, { ...result.failure, ip }, { ...tools, host, site: name })
   lane.stopwatch = undefined
   lane.isUnproven = false
   noteResult(tools, lane, { place, session, recipients, result, evidence, stopwatch, isUsed, beganAtMs })

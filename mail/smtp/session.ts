@@ -105,7 +105,8 @@ export interface SessionRequest {
 export async function openSession(options: SessionOptions, call: SessionRequest): Promise<Session | Failure> {
   const { cleartextHosts } = options
   const rule = tlsRuleOf(call.host, call.tlsDemandedBy)
-  const session = await openOnce(options, call, rule !== undefined || !cleartextHosts.has(call.host))
+  const opened = await openOnce(options, call, rule !== undefined || !cleartextHosts.has(call.host))
+  const session = opened.kind === 'failure' ? await unlessCutOff(options, opened, call) : opened
   if (session.kind === 'session' || session.phase !== 'starttls') return session
   if (call.signal?.aborted) return { ...session, how: 'left', detail: 'the caller left' }
   if (!isBrokenTls(session, call)) return session
@@ -115,6 +116,24 @@ export async function openSession(options: SessionOptions, call: SessionRequest)
   if (performance.now() >= call.untilMs) return session
   cleartextHosts.add(call.host)
   return { ...(await openOnce(options, call, false)), withoutTls: session }
+}
+
+/**
+ * The failure, or one of our way where a server has fallen silent after its greeting and no other one is reached. A way
+ * that breaks in a session is found broken in the second half of the silence; until then TCP sends again what it lost.
+ */
+export async function unlessCutOff(
+  options: SessionOptions,
+  failure: Failure,
+  { host, site, sourceAddress, own }: Pick<SessionRequest, 'host' | 'site' | 'sourceAddress' | 'own'>,
+): Promise<Failure> {
+  const { how, phase, ip, silentMs = 0 } = failure
+  if (how !== 'timeout' || phase === 'connect' || phase === 'greeting' || ip === undefined) return failure
+  const server = { name: host.name, port: host.port, ip, site, sourceAddress }
+  const sinceMs = performance.now() - silentMs / 2
+  const judging = options.shown.connection.isCutOff(server, sinceMs, visitor(options, false))
+  if (!(await (own?.during(judging) ?? judging))) return failure
+  return { ...failure, how: 'unreachable', detail: `${failure.detail}, while no server is reached` }
 }
 
 /**
@@ -160,7 +179,8 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   const quitLacking = async (wire: Wire, shown: Reach, failure: Failure): Promise<Failure> => {
     wire.quit()
     const isForTls = shown !== options.shown.greeting
-    const judging = shown.isCutOff(server, beganAtMs, visit(isForTls))
+    const sinceMs = performance.now() - (failure.silentMs ?? Infinity) / 2
+    const judging = shown.isCutOff(server, Math.max(beganAtMs, sinceMs), visit(isForTls))
     const isCutOff = await (call.own?.during(judging) ?? judging)
     const detail = `${failure.detail}, as at all servers of late`
     return isCutOff ? { ...failure, ip, how: 'unreachable', detail } : { ...failure, ip }

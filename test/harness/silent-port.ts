@@ -7,19 +7,23 @@ import { within } from './waits.ts'
 export interface SilentPort {
   host: string
   port: number
-  close(): void
+  /** Resolves when the port is free. */
+  close(): Promise<void>
 }
 
 const LISTENER = `
   const server = require('node:net').createServer()
-  server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => console.log(server.address().port))
+  const [host, port] = process.argv.slice(1)
+  server.listen({ port: Number(port), host, backlog: 1 }, () => console.log(server.address().port))
 `
 
 /** Opens a port that neither accepts nor refuses connections: its process is stopped and its backlog is full. */
-export async function startSilentPort(): Promise<SilentPort> {
-  const listener = endWithUs(spawn(process.execPath, ['-e', LISTENER], { stdio: ['ignore', 'pipe', 'ignore'] }))
+export async function startSilentPort(host = '127.0.0.1', port = 0): Promise<SilentPort> {
+  const listener = endWithUs(
+    spawn(process.execPath, ['-e', LISTENER, host, String(port)], { stdio: ['ignore', 'pipe', 'ignore'] }),
+  )
   const [line] = await once(listener.stdout, 'data')
-  const address = { host: '127.0.0.1', port: Number(String(line)) }
+  const address = { host, port: Number(String(line)) }
   listener.kill('SIGSTOP')
   const backlog: Socket[] = []
   let isAccepted = true
@@ -34,9 +38,11 @@ export async function startSilentPort(): Promise<SilentPort> {
   }
   return {
     ...address,
-    close() {
+    async close() {
       for (const socket of backlog) socket.destroy()
+      const ended = listener.exitCode ?? listener.signalCode ?? once(listener, 'exit')
       listener.kill('SIGKILL')
+      await ended
     },
   }
 }

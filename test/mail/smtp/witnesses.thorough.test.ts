@@ -18,10 +18,17 @@ const FAULTS: Record<string, { theirs: string; script?: Script; tls?: object }> 
   silent: { theirs: 'connection_timeout' },
   ETIMEDOUT: { theirs: 'connection_timeout' },
   EHOSTUNREACH: { theirs: 'connection_timeout' },
+  ECONNREFUSED: { theirs: 'connection_timeout' },
   'is closed': { theirs: 'connection_timeout', script: { greeting: 'close' } },
   'says nothing': { theirs: 'connection_timeout', script: { greeting: 'stall' } },
   'offers no TLS': { theirs: 'policy_block', script: {} },
   'has a broken handshake': { theirs: 'policy_block', script: { ehlo: OFFER, handshake: 'close' } },
+  'falls silent at EHLO': { theirs: 'connection_timeout', script: { ehlo: 'stall' } },
+  'falls silent at STARTTLS': { theirs: 'connection_timeout', script: { ehlo: OFFER, starttls: 'stall' } },
+  'falls silent in the handshake': { theirs: 'connection_timeout', script: { ehlo: OFFER, handshake: 'stall' } },
+  'falls silent at MAIL': { theirs: 'connection_timeout', script: { ehlo: OFFER, mail: 'stall' } },
+  'falls silent at RCPT': { theirs: 'connection_timeout', script: { ehlo: OFFER, rcpt: 'stall' } },
+  'falls silent at DATA': { theirs: 'connection_timeout', script: { ehlo: OFFER, data: 'stall' } },
   'is not trusted': { theirs: 'policy_block', script: { ehlo: OFFER }, tls: RECEIVER_CERTIFICATE },
 }
 
@@ -50,6 +57,9 @@ test('what a server lacks counts as its own fault only while another one shows i
   const ANY = '0.0.0.0'
   const well = await exchangerWith({ ehlo: OFFER }, CERTIFICATE, ANY)
   const places = new Map<string, number | string>([['well', well.port]])
+  /** Connections to the port of a server are led to its place. */
+  const portOf = (server: string) => Object.keys(FAULTS).indexOf(server) + 2
+  const serverAt = (port: number) => Object.keys(FAULTS)[port - 2] ?? 'well'
   for (const [name, { script, tls = CERTIFICATE }] of Object.entries(FAULTS))
     places.set(name, script ? (await exchangerWith(script, tls, ANY)).port : name)
 
@@ -70,9 +80,14 @@ test('what a server lacks counts as its own fault only while another one shows i
       const networks = new Set<number>()
       for (const { network, host, server, cut } of steps) {
         vi.restoreAllMocks()
-        leadConnections((port) => places.get(cut ?? (port === 1 ? server : 'well'))!)
-        // The port of a witness is that of its server.
-        const place = { host: `127.0.${network}.${host + 1}`, port: server === 'well' ? well.port : 1 }
+        let isBroken = false
+        leadConnections((port) => {
+          // The way breaks in the session, and no further one begins.
+          if (isBroken) return 'silent'
+          isBroken = cut?.startsWith('falls silent') === true
+          return places.get(cut ?? serverAt(port))!
+        })
+        const place = { host: `127.0.${network}.${host + 1}`, port: portOf(server) }
         const site = { key: `${network} ${host} ${server}`, hosts: [hostOf(place)], limits, commandTimeoutMs: 60 }
         const outcome = outcomeOf(await send(engine, demandTls(site, 'MTA-STS')))
         const hasWitness = networks.size > (networks.has(network) ? 1 : 0)
