@@ -110,7 +110,7 @@ class Dial {
       isImmediate = false
     })
     socket.on('error', ({ code = '', message }: NodeJS.ErrnoException) => {
-      this.#fail(ip, howOf({ code, ip, sourceAddress, isImmediate }), code || message)
+      this.#fail(ip, this.#howOf({ code, ip, isImmediate }), code || message)
     })
     const startedAtMs = unblocked.now()
     const alarm = new Alarm(() => this.#fail(ip, 'timeout', 'silent', unblocked.now() - startedAtMs))
@@ -141,14 +141,27 @@ class Dial {
 
   /** Without any server that is reached meanwhile, nothing is known of this one. */
   async #judge(): Promise<void> {
-    const { reach, visit, sourceAddress } = this.#options
+    const { reach, visit } = this.#options
     const judged: ConnectFailure[] = []
     for (const { isUnreached, ...failure } of this.#failures) {
       const isCutOff = isUnreached && (await reach.isCutOff(this.#serverAt(failure.ip!), this.#startedAtMs, visit))
-      const how = isCutOff ? withoutWay(failure.ip!, sourceAddress) : failure.how
+      const how = isCutOff ? this.#withoutWay(failure.ip!) : failure.how
       judged.push({ ...failure, how, detail: `${failure.detail}${isCutOff ? ', while no server is reached' : ''}` })
     }
     this.#finish(DECIDING.flatMap((hows) => judged.filter(({ how }) => hows.includes(how)))[0]!)
+  }
+
+  #howOf({ code, ip, isImmediate }: DialError): ConnectFailure['how'] {
+    if (!isImmediate) return endedBy(code)
+    const how = this.#withoutWay(ip)
+    // Linux returns EADDRNOTAVAIL for an IPv6 address while IPv6 is switched off.
+    if (how === 'other_family' && code === 'EADDRNOTAVAIL') return how
+    return SHORTAGES.has(code) ? 'local' : how
+  }
+
+  #withoutWay(ip: string): 'unreachable' | 'other_family' {
+    const { reach, sourceAddress } = this.#options
+    return sourceAddress !== undefined || reach.isNeeded({ ip }) ? 'unreachable' : 'other_family'
   }
 
   #finish(result: HostConnection | ConnectFailure): void {
@@ -169,19 +182,6 @@ class Dial {
 interface DialError {
   code: string
   ip: string
-  sourceAddress?: string
   /** connect() returned the error itself: no packet was sent. */
   isImmediate: boolean
-}
-
-function howOf({ code, ip, sourceAddress, isImmediate }: DialError): ConnectFailure['how'] {
-  if (!isImmediate) return endedBy(code)
-  const how = withoutWay(ip, sourceAddress)
-  // Linux returns EADDRNOTAVAIL for an IPv6 address while IPv6 is switched off.
-  if (how === 'other_family' && code === 'EADDRNOTAVAIL') return how
-  return SHORTAGES.has(code) ? 'local' : how
-}
-
-function withoutWay(ip: string, sourceAddress?: string): 'unreachable' | 'other_family' {
-  return isIPv6(ip) && sourceAddress === undefined ? 'other_family' : 'unreachable'
 }

@@ -50,7 +50,7 @@ export const ENGINE_LIMITS: EngineLimits = {
   silentMs: 60_000,
   forgetfulMs: 3_600_000,
   raceMs: 250,
-  witnessPauseMs: 10_000,
+  witnessPauseMs: 3_000,
   commandMs: 10_000,
   slowRcptMs: 2_000,
   slowDotMs: 5_000,

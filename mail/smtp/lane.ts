@@ -162,8 +162,6 @@ async function transactOnce(tools: LaneTools, lane: Lane, place: Place, session:
   tools.transacting--
   stopwatch.end()
   const { key, name = key } = site
-  const server = { name: host.name, port: host.port, ip, site: name, sourceAddress: tools.sourceAddress }
-  if (result.verdicts.some((verdict) => verdict?.reply)) tools.opening.shown.connection.shownBy(server, beganAtMs)
   if (result.failure)
     result.failure = await unlessCutOff(tools.opening, { ...result.failure, ip }, { ...tools, host, site: name })
   lane.stopwatch = undefined

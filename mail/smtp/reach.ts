@@ -1,3 +1,4 @@
+import { setTimeout as takeTime } from 'node:timers/promises'
 import ipaddr from 'ipaddr.js'
 import { createBoundedMap } from '../../net/bounded-map.ts'
 import { widerNetworkOf } from '../../net/network.ts'
@@ -96,32 +97,34 @@ export function createReach(witnessPauseMs: number) {
     state.unreached = [...others, { site, atMs: nowMs, isSilentYet }]
   }
 
-  /** Servers of other networks, in random order. */
+  /** Servers of other networks, and how long none of them may be visited yet. */
   function witnessesFor({ ip, site, ...way }: ShowingServer) {
     const [key, network, nowMs] = [networkKeyOf({ ip, ...way }), widerNetworkOf(ip), performance.now()]
-    const all = [...servers.keys()].map((each) => servers.get(each)!)
-    const due = all.filter(
-      (each) =>
-        each.key === key &&
-        each.server.site !== site &&
-        widerNetworkOf(each.server.ip) !== network &&
-        nowMs - each.visitedAtMs >= witnessPauseMs,
-    )
-    const diced = due.map((each) => ({ each, dice: Math.random() })).sort((a, b) => a.dice - b.dice)
-    return diced.slice(0, WITNESSES).map(({ each }) => each)
+    const known = [...servers.keys()]
+      .map((each) => servers.get(each)!)
+      .filter(
+        ({ key: ofWay, server }) => ofWay === key && server.site !== site && widerNetworkOf(server.ip) !== network,
+      )
+      .map((each) => ({ each, dice: Math.random(), waitMs: Math.max(0, each.visitedAtMs + witnessPauseMs - nowMs) }))
+      .sort((a, b) => a.waitMs - b.waitMs || a.dice - b.dice)
+    const waitMs = known[0]?.waitMs ?? 0
+    const chosen = known.filter((one) => one.waitMs === waitMs).slice(0, WITNESSES)
+    return { witnesses: chosen.map(({ each }) => each), waitMs }
   }
 
-  /** One round of visits serves all that ask meanwhile. Undefined where no witness can be asked. */
+  /** One round of visits serves all that ask meanwhile. Undefined where no witness is known. */
   function askWitnesses(state: WayState, server: ShowingServer, visit: WitnessVisit): Promise<boolean> | undefined {
     if (state.round) return state.round.promise
-    const witnesses = witnessesFor(server)
+    const { witnesses, waitMs } = witnessesFor(server)
     if (witnesses.length === 0) return undefined
     const beganAtMs = performance.now()
     const round = { ...Promise.withResolvers<boolean>(), beganAtMs }
     state.round = round
-    const visits = witnesses.map((witness) => {
-      witness.visitedAtMs = beganAtMs
-      return visit(witness.server)
+    const visits = witnesses.map(async (witness) => {
+      if (waitMs > 0) await takeTime(waitMs)
+      if (state.round !== round) return
+      witness.visitedAtMs = performance.now()
+      await visit(witness.server)
     })
     void Promise.all(visits).then(() => {
       if (state.round === round) endRound(state, false)
@@ -137,15 +140,19 @@ export function createReach(witnessPauseMs: number) {
 
   const isLackingOn = ({ unreached, isWithoutWitness }: WayState) => isWithoutWitness || unreached.length >= SITES
 
-  /** A machine need not have IPv6. */
+  /** A machine need not have IPv6, as long as no server was reached over it. */
+  const isNeeded = (key: string) => !key.startsWith(' ipv6') || stateOf(key).shownMs > -Infinity
+
   function isClosed(key: string): boolean {
     const state = stateOf(key)
-    return !key.startsWith(' ipv6') && isLackingOn(state) && state.unreached.some(({ isSilentYet }) => !isSilentYet)
+    return isNeeded(key) && isLackingOn(state) && state.unreached.some(({ isSilentYet }) => !isSilentYet)
   }
 
   return {
     /** Whether all servers lack it on a way that this machine needs. */
     isLacking: () => [...ways.keys()].some(isClosed),
+    /** Whether the machine must have this way. */
+    isNeeded: (way: Way): boolean => isNeeded(networkKeyOf(way)),
     /** A server has shown it, which was asked at `askedAtMs`. */
     shownBy(server: ShowingServer, askedAtMs: number): void {
       const key = networkKeyOf(server)

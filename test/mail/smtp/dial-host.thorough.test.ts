@@ -186,6 +186,7 @@ test('after five sites in a row without a connection the fault is ours, until on
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
       const reach = createReach(0)
       const unreached = new Map<string, Set<number>>()
+      let hasV6 = false
       for (const { site, isV6, hasSource, answer } of steps) {
         const ip = isV6 ? '2001:db8::1' : '192.0.2.1'
         const sourceAddress = hasSource ? (isV6 ? '2001:db8::99' : '192.0.2.99') : undefined
@@ -195,12 +196,13 @@ test('after five sites in a row without a connection the fault is ours, until on
         unreached.set(`${isV6} ${hasSource}`, sites)
         if (answer === 'open') sites.clear()
         else if (sites.size < 5) sites.add(site)
+        hasV6 ||= answer === 'open' && isV6 && !hasSource
         if (answer === 'open') expect(result.kind).toBe('connected')
         else if (sites.size < 5) expect(result).toMatchObject({ how: answer === 'silent' ? 'timeout' : 'closed' })
         else {
           cutOff++
-          // A machine need not have IPv6.
-          expect(result).toMatchObject({ how: isV6 && !hasSource ? 'other_family' : 'unreachable' })
+          // A machine need not have IPv6, until a server was reached over it.
+          expect(result).toMatchObject({ how: isV6 && !hasSource && !hasV6 ? 'other_family' : 'unreachable' })
         }
       }
     }),
@@ -294,11 +296,10 @@ test('without a witness of another network five sites decide, and each exchanger
   const alone = away.map((ip) => [ip])
   expect(await outcomes([well.host])).toEqual(delivered)
   expect(await outcomes(...alone.slice(0, 4))).toEqual(four)
-  // A reply over a connection that was kept is reached, too.
+  // A reply over a connection that was kept proves nothing of new ones.
   expect(await outcomes([well.host])).toEqual(delivered)
   expect(well.sessions).toHaveLength(1)
-  expect(await outcomes(...alone.slice(4, 8))).toEqual(four)
-  expect(await outcomes(...alone.slice(8), ...alone)).toEqual(Array(10).fill('our_fault'))
+  expect(await outcomes(...alone.slice(4), ...alone)).toEqual(Array(14).fill('our_fault'))
   expect(await outcomes([away[0]!, well.host])).toEqual(delivered)
   expect(await outcomes(...alone.slice(0, 4))).toEqual(four)
 })
@@ -308,6 +309,16 @@ test('an error without a code is reported by its message', async () => {
   const [socket] = vi.mocked(Socket.prototype.connect).mock.contexts as Socket[]
   socket!.emit('error', new Error('odd'))
   expect((await dialling).result).toMatchObject({ how: 'unreachable', detail: 'odd 192.0.2.1' })
+})
+
+test('a machine that has reached a server over IPv6 must have a way to the next one', async () => {
+  const reach = createReach(0)
+  const answers = { '2606:4700::1': 'now ENETUNREACH' }
+  expect((await dial(answers, { reach })).result).toMatchObject({ how: 'other_family' })
+  vi.restoreAllMocks()
+  await dial({ '2606:4700:2::1': 'open' }, { reach })
+  vi.restoreAllMocks()
+  expect((await dial(answers, { reach })).result).toMatchObject({ how: 'unreachable' })
 })
 
 test('a machine without IPv6 cannot reach an address, and one that lacks its source address is at fault', async () => {
