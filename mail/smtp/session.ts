@@ -119,7 +119,7 @@ export async function openSession(options: SessionOptions, call: SessionRequest)
 }
 
 /**
- * The failure, or one of our way where a server has fallen silent after its greeting and no other one is reached. A way
+ * The failure, or one of our way where a server has fallen silent after its greeting and no other one greets. A way
  * that breaks in a session is found broken in the second half of the silence; until then TCP sends again what it lost.
  */
 export async function unlessCutOff(
@@ -131,9 +131,9 @@ export async function unlessCutOff(
   if (how !== 'timeout' || phase === 'connect' || phase === 'greeting' || ip === undefined) return failure
   const server = { name: host.name, port: host.port, ip, site, sourceAddress }
   const sinceMs = performance.now() - silentMs / 2
-  const judging = options.shown.connection.isCutOff(server, sinceMs, visitor(options, false))
+  const judging = options.shown.greeting.isCutOff(server, sinceMs, visitor(options, false))
   if (!(await (own?.during(judging) ?? judging))) return failure
-  return { ...failure, how: 'unreachable', detail: `${failure.detail}, while no server is reached` }
+  return { ...failure, how: 'unreachable', detail: `${failure.detail}, while no server replies` }
 }
 
 /**
@@ -187,9 +187,10 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   }
   const ourNames = [options.heloName, sourceAddress ?? socket.localAddress ?? '']
   const plain = new Wire(socket, 1, stalledMs)
-  const greeting = await command(plain, { ...call, commandMs: call.greetingMs }, 'greeting')
+  const greetingMs = Math.min(call.greetingMs, call.untilMs - performance.now())
+  const greeting = await command(plain, { ...call, commandMs: greetingMs }, 'greeting')
   if (greeting.kind === 'reply' || greeting.reply) options.shown.greeting.shownBy(server, beganAtMs)
-  else if (isWithoutWords(greeting, call)) return quitLacking(plain, options.shown.greeting, greeting)
+  else if (isWithoutWords(greeting, greetingMs)) return quitLacking(plain, options.shown.greeting, greeting)
   const delaysEachRecipient = greeting.kind === 'reply' && DELAYING_SERVERS.test(greeting.lines[0] ?? '')
   const unused = { messages: 0, needsReset: false, isSpent: false }
   const session = { kind: 'session' as const, host, ip, ourNames, delaysEachRecipient, ...unused }
@@ -243,7 +244,7 @@ function visitor(options: SessionOptions, isForTls: boolean): WitnessVisit {
 }
 
 /** Something on the way may have accepted the connection, such as a proxy of our own network. */
-function isWithoutWords({ how, silentMs = 0 }: Failure, { greetingMs }: SessionRequest): boolean {
+function isWithoutWords({ how, silentMs = 0 }: Failure, greetingMs: number): boolean {
   return how === 'closed' || (how === 'timeout' && silentMs >= greetingMs / 2)
 }
 

@@ -3,13 +3,19 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import fc from 'fast-check'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { demandTls } from '../../../mail/smtp/tls.ts'
-import { AUTHORITY, CERTIFICATE, RECEIVER_CERTIFICATE } from '../../harness/certificates.ts'
+import {
+  AUTHORITY,
+  CERTIFICATE,
+  EXPIRED_CERTIFICATE,
+  POLICY_AUTHORITY,
+  RECEIVER_CERTIFICATE,
+} from '../../harness/certificates.ts'
 import type { Script } from '../../harness/smtp-script.ts'
 import { exchangerWith, hostOf, outcomeOf, send, watchedEngineWith } from './deliver.ts'
 
 // The law: what a server lacks is the recipient's only while another one shows it to this machine.
 
-beforeAll(() => setDefaultCACertificates([...getCACertificates('default'), AUTHORITY]))
+beforeAll(() => setDefaultCACertificates([...getCACertificates('default'), AUTHORITY, POLICY_AUTHORITY]))
 afterEach(() => void vi.restoreAllMocks())
 
 const OFFER = '250-mx.test\r\n250-PIPELINING\r\n250 STARTTLS'
@@ -29,6 +35,8 @@ const FAULTS: Record<string, { theirs: string; script?: Script; tls?: object }> 
   'falls silent at MAIL': { theirs: 'connection_timeout', script: { ehlo: OFFER, mail: 'stall' } },
   'falls silent at RCPT': { theirs: 'connection_timeout', script: { ehlo: OFFER, rcpt: 'stall' } },
   'falls silent at DATA': { theirs: 'connection_timeout', script: { ehlo: OFFER, data: 'stall' } },
+  // By a clock of ours that is wrong, and the database's with it, all certificates have expired.
+  'has expired': { theirs: 'policy_block', script: { ehlo: OFFER }, tls: EXPIRED_CERTIFICATE },
   'is not trusted': { theirs: 'policy_block', script: { ehlo: OFFER }, tls: RECEIVER_CERTIFICATE },
 }
 
