@@ -1,11 +1,30 @@
+import { constants } from 'node:os'
+
 /** Errors of this machine that have nothing to do with the address that is dialled. */
 export const SHORTAGES: ReadonlySet<string> = new Set([
   ...['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM'],
   ...['EADDRINUSE', 'EADDRNOTAVAIL'],
 ])
 
-/** Errors of a connection that no packet of another machine can cause. */
-const OUR_ERRORS = new Set([...SHORTAGES, 'ENETDOWN', 'EPERM'])
+/**
+ * Errors of a connection that packets of another machine cause: a reset, silence, and the messages of ICMP and ICMPv6
+ * (`icmp_err_convert` of Linux). This machine alone causes all others.
+ */
+const BY_PACKETS = new Set([
+  ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'],
+  ...[
+    'ENETUNREACH',
+    'EHOSTUNREACH',
+    'EHOSTDOWN',
+    'ENONET',
+    'ENOPROTOOPT',
+    'EMSGSIZE',
+    'EOPNOTSUPP',
+    'EACCES',
+    'EPROTO',
+  ],
+])
 
-/** Who ended a connection that has this error. */
-export const endedBy = (code: string): 'local' | 'closed' => (OUR_ERRORS.has(code) ? 'local' : 'closed')
+/** Who ended a connection that has this error. Codes of TLS are no errors of the system. */
+export const endedBy = (code: string): 'local' | 'closed' =>
+  Object.hasOwn(constants.errno, code) && !BY_PACKETS.has(code) ? 'local' : 'closed'

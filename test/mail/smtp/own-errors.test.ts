@@ -1,4 +1,5 @@
 import { Socket } from 'node:net'
+import { constants } from 'node:os'
 import { TLSSocket } from 'node:tls'
 import fc from 'fast-check'
 import { afterEach, expect, test, vi } from 'vitest'
@@ -11,11 +12,12 @@ import { engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts
 
 afterEach(() => void vi.restoreAllMocks())
 
-const code = fc.oneof(
-  fc.constantFrom('ENOBUFS', 'ENOMEM', 'ENETDOWN', 'EPERM', 'EMFILE'),
-  fc.constantFrom('ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'EACCES'),
-)
-const isOurs = (errno: string) => ['ENOBUFS', 'ENOMEM', 'ENETDOWN', 'EPERM', 'EMFILE'].includes(errno)
+/** What an RST, silence, and the messages of ICMP and ICMPv6 lead to on Linux; and codes of OpenSSL. */
+const THEIRS = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENETUNREACH', 'EHOSTUNREACH', 'EHOSTDOWN']
+const RARE = ['ENOPROTOOPT', 'EMSGSIZE', 'EOPNOTSUPP', 'EACCES', 'EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER']
+const theirs = [...THEIRS, ...RARE]
+const code = fc.oneof(fc.constantFrom(...theirs), fc.constantFrom(...Object.keys(constants.errno)))
+const isOurs = (errno: string) => !theirs.includes(errno)
 const errorOf = (errno: string) => Object.assign(new Error(errno), { code: errno })
 
 test('an error of ours in a conversation is our fault, and after the dot the send is in doubt', async () => {
