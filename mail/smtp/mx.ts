@@ -1,5 +1,5 @@
 import type { SlotRequest } from '../../net/fair-slots.ts'
-import { NO_SLOT } from '../dns/resolver.ts'
+import { type Answer, type Exchange, NO_SLOT } from '../dns/resolver.ts'
 import type { MxLookup } from './attempt.ts'
 import { addressesOf, dialOrder, type ExchangerOptions, type Exchangers, siteOf } from './exchangers.ts'
 import { permits } from './mta-sts.ts'
@@ -33,17 +33,19 @@ export function createMxLookUp({ routes, policyOf, ...options }: MxOptions) {
     const route = routes.get(name)
     if (route) return siteOfRoute(options, route, request)
     const askedMs = performance.now()
-    const lookup = await siteOfDomain(name, request)
-    if (lookup.kind === 'site' || lookup.kind === 'our_fault') return lookup
-    if ((await options.resolver.isFact?.(name, askedMs)) ?? true) return lookup
-    return { kind: 'our_fault', cause: `${lookup.detail}, while DNS finds no other domains that it found before` }
-  }
-
-  async function siteOfDomain(name: string, request: SlotRequest | undefined): Promise<MxLookup> {
     // The look-ups run side by side; the policy is awaited only when there are exchangers to judge.
     const policy = policyOf?.(name, request)
     const answer = await options.resolver.mx(name, request)
-    const judged = { name, policy, request }
+    const lookup = await siteByAnswer(name, answer, { name, policy, request })
+    // A domain without MX records is its own exchanger, which may be an address that DNS gives every name.
+    const isDenied = answer.kind === 'nodata' || lookup.kind !== 'site'
+    if (!isDenied || lookup.kind === 'our_fault') return lookup
+    if ((await options.resolver.isFact?.(name, askedMs)) ?? true) return lookup
+    const detail = lookup.kind === 'site' ? `${name} has no MX records` : lookup.detail
+    return { kind: 'our_fault', cause: `${detail}, while DNS finds no other domains that it found before` }
+  }
+
+  async function siteByAnswer(name: string, answer: Answer<Exchange>, judged: Judged): Promise<MxLookup> {
     switch (answer.kind) {
       case 'failure':
         return { kind: 'our_fault', cause: answer.cause }

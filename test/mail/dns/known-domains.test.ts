@@ -20,6 +20,7 @@ const STATES: Record<string, (type: string, name: string) => DnsAct | undefined>
   'has no records': () => 'nodata',
   'knows the own network alone': (_, name) => (name.endsWith('.corp') ? undefined : 'nxdomain'),
   'is a captive portal': (type, name) => (type === 'A' ? [a(name, '10.0.0.1')] : 'nodata'),
+  'leads all names to one address': (type, name) => (type === 'A' ? [a(name, '192.0.2.66')] : 'nodata'),
 }
 
 const truth = (type: string, name: string): DnsAct => {
@@ -48,7 +49,9 @@ test('what DNS denies counts against a domain only while others are still found'
         const say = (type: string, name: string) => STATES[state]!(type, name) ?? truth(type, name)
         for (const name of [...LIVE, ...ABSENT].flatMap((name) => [name, `mx.${name}`]))
           for (const type of ['MX', 'A', 'AAAA']) dns.zone[`${type} ${name}`] = say(type, name)
-        const { kind } = await lookUp(domain)
+        const lookup = await lookUp(domain)
+        const { kind } = lookup
+        if (lookup.kind === 'site') expect(lookup.site.hosts.map(({ addresses }) => addresses)).toEqual([['192.0.2.1']])
         const isKnown = (other: string) => other !== domain && found.has(other)
         const near = [...found].filter(
           (other) => isKnown(other) && other.split('.').at(-1) === domain.split('.').at(-1),
