@@ -32,6 +32,9 @@ const DECIDING: ConnectFailure['how'][][] = [['local'], ['closed', 'timeout'], [
 /** The most addresses that are tried. */
 const MAX_ADDRESSES = 8
 
+/** Errors by which the other machine itself answers, or a firewall of ours. */
+const ANSWERS = ['ECONNREFUSED', 'ECONNRESET']
+
 /** An address that was silent for this many races was not reached. By then most servers have answered. */
 const RACES = 4
 
@@ -65,7 +68,7 @@ class Dial {
   readonly #resolve: (result: HostConnection | ConnectFailure) => void
   readonly #addresses: readonly string[]
   readonly #tries = new Map<string, { socket: Socket; alarm: Alarm }>()
-  readonly #failures: (ConnectFailure & { isUnreached?: boolean })[] = []
+  readonly #failures: (ConnectFailure & { isUnreached: boolean; isAnswered: boolean })[] = []
   readonly #startedAtMs = performance.now()
   readonly #silenceMs: number
   #next = 0
@@ -134,7 +137,9 @@ class Dial {
     this.#tries.get(ip)?.socket.destroy()
     const isUnreached = how === 'timeout' ? (silentMs ?? 0) >= this.#silenceMs : how === 'closed'
     if (isUnreached) this.#takeBacks = []
-    this.#failures.push({ kind: 'not_connected', how, detail: `${detail} ${ip}`, ip, silentMs, isUnreached })
+    const isAnswered = ANSWERS.includes(detail)
+    const failure = { kind: 'not_connected' as const, how, detail: `${detail} ${ip}`, ip, silentMs }
+    this.#failures.push({ ...failure, isUnreached, isAnswered })
     if (this.#failures.length < this.#addresses.length) return this.#tryNext()
     void this.#judge()
   }
@@ -143,8 +148,9 @@ class Dial {
   async #judge(): Promise<void> {
     const { reach, visit } = this.#options
     const judged: ConnectFailure[] = []
-    for (const { isUnreached, ...failure } of this.#failures) {
-      const isCutOff = isUnreached && (await reach.isCutOff(this.#serverAt(failure.ip!), this.#startedAtMs, visit))
+    for (const { isUnreached, isAnswered, ...failure } of this.#failures) {
+      const server = this.#serverAt(failure.ip!)
+      const isCutOff = isUnreached && (await reach.isCutOff(server, this.#startedAtMs, visit, isAnswered))
       const how = isCutOff ? this.#withoutWay(failure.ip!) : failure.how
       judged.push({ ...failure, how, detail: `${failure.detail}${isCutOff ? ', while no server is reached' : ''}` })
     }

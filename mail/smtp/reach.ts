@@ -183,14 +183,17 @@ export function createReach(witnessPauseMs: number) {
     },
     /**
      * Notes that a server lacks it. Returns whether all lack it on this way, because none has shown it since the server
-     * was asked. Where no witness can be asked, enough sites must lack it.
+     * was asked. Where no witness can be asked, enough sites must lack it; what only looks like an answer of the server
+     * needs a witness.
      */
-    async isCutOff(server: ShowingServer, sinceMs: number, visit?: WitnessVisit): Promise<boolean> {
+    async isCutOff(server: ShowingServer, sinceMs: number, visit?: WitnessVisit, isAnswered = false): Promise<boolean> {
       const state = stateOf(networkKeyOf(server))
       if (state.shownMs >= sinceMs) return false
-      noteUnreached(state, server.site, false)
+      if (!isAnswered) noteUnreached(state, server.site, false)
       const isShown = visit && (await askWitnesses(state, server, visit))
-      return !isShown && state.shownMs < sinceMs && isLackingOn(state)
+      if (isShown || state.shownMs >= sinceMs || (isAnswered && !state.isWithoutWitness)) return false
+      noteUnreached(state, server.site, false)
+      return isLackingOn(state)
     },
   }
 }
