@@ -44,7 +44,7 @@ const DASHBOARD = 'test/real/dashboard/**/*.test.ts'
 const STATEMENTS = [
   'test/{db,ledger,reputation,sending}/**/*.test.ts',
   'test/inbound/{feedback.waiting,retried-messages.thorough}.test.ts',
-  'test/stream/stream-leases.test.ts',
+  'test/stream/stream-leases.thorough.test.ts',
   'test/webhooks/{attempt/attempts.thorough,queue/hand-over.waiting}.test.ts',
 ]
 
