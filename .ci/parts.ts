@@ -98,7 +98,10 @@ export const PARTS: readonly Part[] = [
     ...vitest('npm run test:release --', 'vitest.release.config.ts', 'release'),
     each: 'release',
     checks: '`npm start` and its embedded parts, the snippets of the guides, long runs of processes, our own tools',
-    rooms: ['.ci/', 'dev/', 'fuzz/', 'server/process/', 'server/notices/', 'cli/', 'docs/', 'workflows/'],
+    rooms: [
+      ...['.ci/', 'dev/', 'fuzz/', 'server/process/', 'server/notices/', 'cli/', 'docs/', 'workflows/'],
+      ...['address-files/', 'server/receipts/'],
+    ],
   },
   {
     name: 'dashboard',

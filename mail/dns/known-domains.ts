@@ -1,11 +1,11 @@
 import { createBoundedMap } from '../../net/bounded-map.ts'
 
-/** Whether the servers find MX records of a domain now. Undefined where they gave no answer. */
-type FindAgain = (domain: string) => Promise<boolean | undefined>
+/** Whether the servers find MX records of a domain now. */
+type FindAgain = (domain: string) => Promise<boolean>
 
 export type KnownDomains = ReturnType<typeof createKnownDomains>
 
-/** With most of them, who lets own domains disappear must own most of those that are asked about. */
+/** Domains go away. So many that were found before do not go away at the same time. */
 const WITNESSES = 4
 const MAX_ZONES = 1_000
 
@@ -21,11 +21,11 @@ export function createKnownDomains(findAgain: FindAgain) {
   let lastFoundMs = -Infinity
   const rounds = new Map<string, Promise<boolean>>()
 
-  /** Domains of the same top level where there are any, of other zones, in random order. */
+  /** Domains of the same top level where enough are known, of other zones, in random order. */
   function witnessesFor(domain: string): string[] {
     const zones = [...domains.keys()].filter((zone) => zone !== zoneOf(domain))
     const near = zones.filter((zone) => topLevelOf(zone) === topLevelOf(domain))
-    const diced = (near.length > 0 ? near : zones).map((zone) => ({ zone, dice: Math.random() }))
+    const diced = (near.length >= WITNESSES ? near : zones).map((zone) => ({ zone, dice: Math.random() }))
     return diced
       .sort((a, b) => a.dice - b.dice)
       .slice(0, WITNESSES)
@@ -34,9 +34,8 @@ export function createKnownDomains(findAgain: FindAgain) {
 
   async function ask(witnesses: string[]): Promise<boolean> {
     const answers = await Promise.all(witnesses.map(findAgain))
-    const [found, lost] = [true, false].map((answer) => answers.filter((each) => each === answer).length)
-    if (!found || found < lost!) return false
-    for (const [i, witness] of witnesses.entries()) if (answers[i] === false) domains.delete(zoneOf(witness))
+    if (!answers.includes(true)) return false
+    for (const [i, witness] of witnesses.entries()) if (!answers[i]) domains.delete(zoneOf(witness))
     return true
   }
 
@@ -49,12 +48,12 @@ export function createKnownDomains(findAgain: FindAgain) {
     },
     /** Until when the servers are known to have found domains. */
     provenMs: (domain: string): number => foundMs.get(topLevelOf(domain)) ?? lastFoundMs,
-    /** Whether what DNS denies of this domain is a fact about it. It is where no other domain is known. */
+    /** Whether what DNS denies of this domain is a fact about it. It is where too few others are known. */
     async isFact(domain: string, askedMs: number): Promise<boolean> {
       const topLevel = topLevelOf(domain)
       if ((foundMs.get(topLevel) ?? -Infinity) >= askedMs) return true
       const witnesses = witnessesFor(domain)
-      if (witnesses.length === 0) return true
+      if (witnesses.length < WITNESSES) return true
       const round = rounds.get(topLevel) ?? ask(witnesses).finally(() => rounds.delete(topLevel))
       rounds.set(topLevel, round)
       return round

@@ -130,9 +130,8 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
     return answer
   }
 
-  async function findAgain(domain: string): Promise<boolean | undefined> {
-    const { kind } = await query('MX', domain)
-    return kind === 'failure' ? undefined : kind === 'records'
+  async function findAgain(domain: string): Promise<boolean> {
+    return (await query('MX', domain)).kind === 'records'
   }
 
   async function isFact(domain: string, askedMs: number): Promise<boolean> {

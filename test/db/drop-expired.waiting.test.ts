@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import postgres from 'postgres'
 import { expect, test } from 'vitest'
 import { databaseTime } from '../../server/db/clock.ts'
 import { removeContents } from '../../server/db/contents.ts'
@@ -84,22 +85,19 @@ test('what a crash left half done is finished: a pending detach, and a day witho
   const [pending, orphan] = [nameOf('events', -110), nameOf('events', -111)]
   await run(database.db, `alter table events detach partition ${orphan}`)
   // A reader that saw the day as part of its table holds up the second half of the detach.
-  // The driver reserves only a connection that is open.
-  await database.db.$client`select`
-  const reader = await database.db.$client.reserve()
+  const reader = postgres(database.url, { max: 1 })
   await reader`begin`
   await reader`select count(*) from events`
-  const crashing = await database.db.$client.reserve()
+  const crashing = postgres(database.url, { max: 1 })
   await crashing`set statement_timeout = 300`
   await expect(crashing.unsafe(`alter table events detach partition ${pending} concurrently`)).rejects.toThrow()
-  await crashing`reset statement_timeout`
-  crashing.release()
+  await crashing.end()
   const failing = await dropExpired(database.url).then(
     () => undefined,
     (error) => error,
   )
   await reader`rollback`
-  reader.release()
+  await reader.end()
   expect(failing).toMatchObject({ code: '55P03' })
   const dropped = await dropExpired(database.url)
   expect(dropped).toContain(pending)

@@ -31,7 +31,6 @@ const LONG = [
   'test/mail/smtp/laws.thorough.test.ts',
   'test/ledger/locked-rows.waiting.test.ts',
   'test/smtp-front/hostile.waiting.test.ts',
-  'test/content/costs.thorough.test.ts',
   'test/domains/dns-verifier.waiting.test.ts',
 ]
 
