@@ -79,10 +79,6 @@ export class FairSlots {
     return release ?? (this.#waiting < this.#maxWaiting ? this.#waitInQueue(request) : undefined)
   }
 
-  isHeldBy(accountId: string): boolean {
-    return this.#held.of(accountId) > 0
-  }
-
   /** Whether all slots are free. */
   isUnused(): boolean {
     return this.#free === this.#total

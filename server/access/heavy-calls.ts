@@ -12,7 +12,6 @@ import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { createFairSlotsByKey } from '../../net/fair-slots.ts'
-import { asHeavy } from '../async/on-behalf.ts'
 import { callerOf, endWorkKey, rightKey } from '../caller.ts'
 import { fail } from '../errors.ts'
 
@@ -123,7 +122,7 @@ export function createHeavyCallLimit(): Interceptor {
     }
     try {
       if (performance.now() - arrivedMs > TURN_MS) await contextValues.get(rightKey)?.check()
-      return await asHeavy(() => next(request))
+      return await next(request)
     } finally {
       release()
       leave()

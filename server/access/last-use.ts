@@ -1,4 +1,3 @@
-import { forAll } from '../async/on-behalf.ts'
 import type { Database } from '../db/connect.ts'
 import { and, inArray, isNull, lte, or } from '../db/drizzle.ts'
 import { apiKeys } from '../db/schema.ts'
@@ -31,7 +30,7 @@ export function createLastUses(db: Database): (key: UsedKey, nowMs: number) => v
   return (key, nowMs) => {
     if (nowMs - key.lastUsedAtMs < AT_MOST_EVERY_MS) return
     key.lastUsedAtMs = nowMs
-    if (usedKeyIds.size === 0) setTimeout(() => void forAll(() => write(nowMs)).catch(() => {}), GATHER_MS).unref()
+    if (usedKeyIds.size === 0) setTimeout(() => void write(nowMs).catch(() => {}), GATHER_MS).unref()
     usedKeyIds.add(key.caller.keyId)
   }
 }

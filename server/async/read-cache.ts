@@ -1,6 +1,5 @@
 import { performance } from 'node:perf_hooks'
 import { createBoundedMap } from '../../net/bounded-map.ts'
-import { forAll } from './on-behalf.ts'
 
 interface CacheOptions<Value> {
   /** Ends by itself: a silent database must not block a call for ever. */
@@ -24,7 +23,7 @@ export function createReadCache<Value>(options: CacheOptions<Value>): (key: stri
 
   async function read(key: string): Promise<Value> {
     const startedMs = performance.now()
-    const pending = forAll(() => options.read(key))
+    const pending = options.read(key)
     const entry = { value: pending, untilMs: startedMs + options.keepMs }
     entries.set(key, entry)
     try {

@@ -1,5 +1,3 @@
-import { forAll } from './on-behalf.ts'
-
 /**
  * Runs `work` at an interval until stopped, one run at a time. A run that fails calls `onError`, and the next one tries
  * again. A run that fails after the stop lacks what was closed meanwhile: it is not reported.
@@ -22,7 +20,7 @@ export function runEvery(
       isRunning = false
     }
   }
-  const timer = forAll(() => setInterval(() => void round(), ms).unref())
+  const timer = setInterval(() => void round(), ms).unref()
   return {
     stop() {
       isStopped = true

@@ -1,5 +1,4 @@
 import { createBoundedMap } from '../../net/bounded-map.ts'
-import { forAll } from '../async/on-behalf.ts'
 import { inTime } from '../async/timeout.ts'
 import { type Outage, throughOutage } from './outage.ts'
 
@@ -84,7 +83,7 @@ export function createCollector<Row extends { json: string }, Result>(
   options: CollectorOptions<Row>,
 ): (row: Row) => Promise<Result> {
   const collector = new Collector(runBatch, options)
-  return (row) => new Promise((resolve, reject) => forAll(() => collector.add({ row, resolve, reject })))
+  return (row) => new Promise((resolve, reject) => collector.add({ row, resolve, reject }))
 }
 
 class Collector<Row extends { json: string }, Result> {

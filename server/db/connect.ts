@@ -2,8 +2,8 @@ import type { PostgresJsDatabase } from 'drizzle-orm/postgres-js'
 import postgres, { type Sql } from 'postgres'
 import packageJson from '../../package.json' with { type: 'json' }
 import { readDatabaseUrl } from '../config/database-url.ts'
+import { boundTransactions } from './bounded-transactions.ts'
 import type { NoteBatch } from './collector.ts'
-import { shareConnections } from './connection-shares.ts'
 import { createHealth, type DatabaseHealth } from './database-health.ts'
 import { drizzle } from './drizzle.ts'
 import type { Outage } from './outage.ts'
@@ -15,7 +15,7 @@ import { createWarmConnections, REOPEN_MS } from './warm.ts'
 
 // This file opens the database. `primary.ts` finds the server that takes writes, by `probe.ts` and on the sockets of
 // `database-sockets.ts`; `outage.ts` waits while it moves, and `warm.ts` keeps connections for single statements.
-// `connection-shares.ts` keeps the calls of one account from taking all connections. `replicas.ts` serves reads that
+// `bounded-transactions.ts` keeps the calls of one account from taking all connections. `replicas.ts` serves reads that
 // may lag; `replication.ts` says by how much.
 //
 // A process waits for its database (`wait.ts`), refuses one that it cannot use (`applied-migrations.ts`, `encoding.ts`,
@@ -36,8 +36,10 @@ import { createWarmConnections, REOPEN_MS } from './warm.ts'
  * may run in a transaction takes either, and `run` sees which it got.
  */
 export interface Database extends PostgresJsDatabase<typeof schema> {
-  /** All connections (connection-shares.ts). */
+  /** The pool, without the warm connections. Its `end` closes all. */
   $client: Sql
+  /** Connections for statements outside transactions, of which each is used by one statement at a time. */
+  warm: ReturnType<typeof createWarmConnections>
   health: DatabaseHealth
   outage: Outage
   recording: Recording
@@ -95,8 +97,6 @@ export interface ConnectOptions {
   statementMs?: number
   /** The longest that a statement may wait for a lock; 0 for no limit. */
   lockMs?: number
-  /** The part of the connections that heavy calls may hold: all of those to a server that takes no sends. */
-  heavyShare?: number
 }
 
 /**
@@ -104,7 +104,7 @@ export interface ConnectOptions {
  * `run` (statement.ts) for a SQL constant.
  */
 export function connect(url: string, options: ConnectOptions = {}): Database {
-  const { connections = 10, statementMs = STATEMENT_MS, lockMs = 0, batchNotes, heavyShare } = options
+  const { connections = 10, statementMs = STATEMENT_MS, lockMs = 0, batchNotes } = options
   const load: DatabaseLoad = { open: 0, limit: connections, statements: 0, sends: 0 }
   const { hosts, url: driverUrl, isPooled } = readDatabaseUrl(url)
   const primary = new Primary({ hosts, probe: createProbe(driverUrl), statementMs })
@@ -124,21 +124,26 @@ export function connect(url: string, options: ConnectOptions = {}): Database {
     // (docs/scaling.md).
     connection: { application_name: APPLICATION, ...(isPooled ? {} : sessionSettings(statementMs, lockMs)) },
   } as const
-  // Drizzle sets which types the driver parses, so each of them needs it.
+  // Drizzle sets which types the driver parses, so the warm connections need it, too.
   const open = (max: number, onClose?: () => void) =>
     // postgres.js lacks `socket` in its types.
     drizzle(
       postgres(driverUrl, { ...settings, max, ...{ socket: counted((place) => primary.open(place), load, onClose) } }),
-    ).$client
+      { schema },
+    )
   const warmCount = Math.floor(connections * WARM_SHARE)
-  const poolSize = connections - warmCount
-  const pool = open(poolSize)
-  const warm = createWarmConnections(warmCount, (onClose) => open(1, onClose))
-  const client = shareConnections({ pool, poolSize, warm, connections, heavyShare })
+  const db = open(connections - warmCount)
+  const warm = createWarmConnections(warmCount, (onClose) => open(1, onClose).$client)
+  const client = db.$client
+  const endPool = client.end
+  const endBoth: typeof endPool = async (options) => {
+    await Promise.all([endPool(options), warm.end(options)])
+  }
+  client.end = endBoth
+  boundTransactions(client, connections - warmCount)
   const noteBatch = (statement: string) => batchNotes?.(statement)
   const health = createHealth(client, () => primary.suspect())
-  const db = drizzle(client, { schema })
-  return Object.assign(db, { health, outage: primary, recording: new Recording(), load, noteBatch })
+  return Object.assign(db, { warm, health, outage: primary, recording: new Recording(), load, noteBatch })
 }
 
 const sessionSettings = (statementMs: number, lockMs: number) => ({

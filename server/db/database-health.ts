@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Sql } from 'postgres'
-import { forAll } from '../async/on-behalf.ts'
 import { sqlStateOf } from './collector.ts'
 
 /** Why PostgreSQL refuses to write. */
@@ -58,7 +57,7 @@ export function createHealth(client: Sql, suspectServer: () => void): DatabaseHe
       if (refusal === 'read_only') suspectServer()
       if (refusal !== 'disk_full' || isFull) return
       isFull = true
-      void forAll(waitForRoom)
+      void waitForRoom()
     },
   }
 }

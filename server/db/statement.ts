@@ -22,14 +22,16 @@ export async function run<Row extends object>(
   { prepare = true }: RunOptions = {},
 ): Promise<RowList<Row[]>> {
   const load = 'load' in db ? db.load : undefined
+  const warm = 'warm' in db ? db.warm.take() : undefined
   if (load) load.statements++
   try {
-    return await clientOf(db).unsafe<Row[]>(statement, parameters, { prepare })
+    return await (warm?.client ?? clientOf(db)).unsafe<Row[]>(statement, parameters, { prepare })
   } catch (error) {
     if ('health' in db) db.health.note(error)
     throw error
   } finally {
     if (load) load.statements--
+    warm?.release()
   }
 }
 

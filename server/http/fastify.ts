@@ -1,6 +1,4 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteOptions } from 'fastify'
-import { networkOf } from '../../net/network.ts'
-import { onBehalfOf } from '../async/on-behalf.ts'
 import { type ErrorReason, fail } from '../errors.ts'
 import type { Admit } from './admission.ts'
 import { Call, type CallRecords } from './call.ts'
@@ -55,10 +53,8 @@ export function createFastify({ trustProxy, records, visit }: FastifyParts) {
     begin(request, reply)
     // Thrown here, the error has the form of its route's protocol.
     const fault = faultOfHeaders(request.raw)
-    onBehalfOf(networkOf(request.call.remoteAddress), () => {
-      if (fault === undefined) done()
-      else done(fail('invalid_payload', fault))
-    })
+    if (fault === undefined) done()
+    else done(fail('invalid_payload', fault))
   })
   fastify.setErrorHandler(refuse)
   return fastify

@@ -51,7 +51,7 @@ async function* relayed<Message>(messages: AsyncIterable<Message>, request: RpcR
   }
 }
 
-/** Lets what a call does count as its account's. Before, it is its network's. */
+/** Lets the transactions of a call count as its caller's. */
 export const forCaller: Interceptor = (next) => (request) =>
   onBehalfOf(holderOf(callOf(request.contextValues)), () => next(request))
 

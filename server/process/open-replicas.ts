@@ -18,7 +18,7 @@ export async function openReplicas({ config, db, log, metrics, ends }: Program):
   if (config.databaseReadUrl === undefined) return undefined
   const opened = readReplicaUrls(config.databaseReadUrl).map(({ host, url }) => ({
     host,
-    db: connect(url, { connections: CONNECTIONS, statementMs: READ_MS, heavyShare: 1 }),
+    db: connect(url, { connections: CONNECTIONS, statementMs: READ_MS }),
   }))
   ends.defer(async () => {
     await Promise.all(opened.map((replica) => replica.db.$client.end({ timeout: 1 })))

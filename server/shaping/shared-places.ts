@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { OpenSitePlaces } from '../../mail/smtp/site-places.ts'
-import { forAll } from '../async/on-behalf.ts'
 import { runEvery } from '../async/run-every.ts'
 import { inTime } from '../async/timeout.ts'
 import type { DatabaseClock } from '../db/clock.ts'
@@ -62,8 +61,7 @@ export class SharedPlaces {
     if (this.#isExchanging || atMs >= this.#timerAtMs) return
     clearTimeout(this.#timer)
     this.#timerAtMs = atMs
-    const exchange = () => void forAll(() => this.#exchangeDue())
-    this.#timer = setTimeout(exchange, Math.max(0, atMs - performance.now())).unref()
+    this.#timer = setTimeout(() => void this.#exchangeDue(), Math.max(0, atMs - performance.now())).unref()
   }
 
   async #exchangeDue(): Promise<void> {

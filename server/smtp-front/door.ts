@@ -5,7 +5,6 @@ import type { Address } from '../../mail/address.ts'
 import type { FairTurns } from '../../net/fair-turns.ts'
 import type { StoredKey } from '../access/identify.ts'
 import { mayCall } from '../access/scopes.ts'
-import { onBehalfOf } from '../async/on-behalf.ts'
 import type { Caller, KeyGate, Visitor } from '../caller.ts'
 import { fail, hideUnexpected, OutcomeUnknown, reasonOf } from '../errors.ts'
 import { MAX_RECIPIENTS } from '../sending/recipients.ts'
@@ -110,7 +109,7 @@ async function submitMail(
   if (!caller) throw new Error('the gate gave this message no caller')
   const { accountId, test: sandbox } = caller
   const endWork = await turns.beginWork(accountId)
-  return onBehalfOf(accountId, () => submit({ ...mail, accountId, sandbox, endWork })).finally(endWork)
+  return submit({ ...mail, accountId, sandbox, endWork }).finally(endWork)
 }
 
 /** Names an error in the line of its message, and logs one that is a fault of the service. */

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { forAll } from '../async/on-behalf.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import { timeOfId } from '../db/ids.ts'
 import type { Cursor } from './position.ts'
@@ -107,7 +106,7 @@ export class Tail<Shown> {
     const sinceMs = cursor.order === 0 ? 0 : timeOfId(cursor.id)
     const group: Group<Shown> = { accountId, cursor, sinceMs, hasMore: true, followers: new Set() }
     this.#groups.set(accountId, group)
-    if (!this.#isRunning) void forAll(() => this.#run())
+    if (!this.#isRunning) void this.#run()
     return group
   }
 

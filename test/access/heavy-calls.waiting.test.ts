@@ -24,7 +24,7 @@ import { signIn } from '../harness/person.ts'
 import { outlast } from '../harness/waits.ts'
 import { startApi } from '../services/api.ts'
 
-// Four heavy reads of an account run at a time in a process, with two connections. Others wait for a moment.
+// Four heavy reads of an account run at a time in a process. Others wait for a moment.
 
 const api = await startApi()
 /** Beside the connections of the API, which its calls may all hold. */
@@ -47,9 +47,6 @@ async function holdEvents() {
     await ended
   }
 }
-
-/** What heavy work of one account may hold. */
-const CONNECTIONS = 2
 
 const waitingReads = () => countWaiting(sql, '%from%"events"%')
 
@@ -96,7 +93,7 @@ test('four reads of an account run, by key and by session, on every protocol; ot
   const letGo = await holdEvents()
   const ways = everyWay()
   const running = [ways[0]!(), ways[1]!(), ways[4]!(), ways[5]!()]
-  expect(await waitingReads()).toBe(CONNECTIONS)
+  expect(await waitingReads()).toBe(4)
   const started = performance.now()
   const waiting = Array.from({ length: 16 }, () => ways.at(-1)!())
   const over = ways.map((way) => way())
@@ -105,8 +102,8 @@ test('four reads of an account run, by key and by session, on every protocol; ot
   const results = await Promise.all([...waiting, ...over])
   expect(performance.now() - started).toBeGreaterThan(1_900)
   expect(results).toEqual(results.map(() => REFUSAL))
-  // Those of this account, and the one of the stranger.
-  expect(await waitingReads()).toBe(CONNECTIONS + 1)
+  // Four of this account, and the one of the stranger.
+  expect(await waitingReads()).toBe(5)
   await letGo()
   expect(await Promise.all(running)).toEqual(['ok', 'ok', 'ok', 'ok'])
   expect((await strange).status).toBe(200)
@@ -141,7 +138,7 @@ test('a read whose caller has left counts until the database has ended its work'
   const left = Array.from({ length: 4 }, () =>
     fetch(`${api.url}/api/v1/events`, { headers, signal: leaving.signal }).catch(() => 'left'),
   )
-  expect(await waitingReads()).toBe(CONNECTIONS)
+  expect(await waitingReads()).toBe(4)
   leaving.abort()
   expect(await Promise.all(left)).toEqual(['left', 'left', 'left', 'left'])
   expect(await everyWay().at(-1)!()).toMatchObject({ error: 'rate_limit_exceeded' })

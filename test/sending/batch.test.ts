@@ -148,7 +148,7 @@ test('a key whose batch ended with OutcomeUnknown is free at once: a repeat send
 test('a key is free at once when the response to its taking was lost', async () => {
   const { $client } = database.db
   let lost = 0
-  const losing = Object.assign(Object.create(database.db), { $client: { unsafe } })
+  const losing = Object.assign(Object.create(database.db), { $client: { unsafe }, warm: { take: () => undefined } })
   async function unsafe(...[statement, ...more]: Parameters<typeof $client.unsafe>) {
     const rows = await $client.unsafe(statement, ...more)
     if (statement.includes('insert into batch_keys') && lost++ === 0) throw new Error('connection lost')

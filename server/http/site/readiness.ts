@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { forAll } from '../../async/on-behalf.ts'
 
 /**
  * The things a server depends on, each with its state. A state whose first word is not in `READY` makes the server not
@@ -53,7 +52,7 @@ const POLL_MS = 500
  * check.
  */
 export function shareReadiness({ check, draining }: ReadinessParts): SharedReadiness {
-  const checks = atMostOnceIn(KEEP_MS, () => forAll(check))
+  const checks = atMostOnceIn(KEEP_MS, check)
   const followers = new Set<ReadinessFollower>()
   let polling = false
   let ready: boolean | undefined

@@ -1,8 +1,9 @@
 import type { ConnectError } from '@connectrpc/connect'
 import type { FastifyInstance } from 'fastify'
+import { onBehalfOf } from '../../async/on-behalf.ts'
 import { fail } from '../../errors.ts'
 import type { Admit } from '../admission.ts'
-import { type BodyLimits, refuseLarge } from '../body/body.ts'
+import { type BodyLimits, holderOf, refuseLarge } from '../body/body.ts'
 import type { Call } from '../call.ts'
 import { isSameOrigin } from '../own-hosts.ts'
 import { readJson } from '../rest/json-body.ts'
@@ -50,7 +51,7 @@ export async function signInRoutes(fastify: FastifyInstance, parts: SignInParts)
         const sameOrigin = isSameOrigin(origin, call)
         const body = await readObject(call, limits)
         const request = { path, headers, sameOrigin, body, remoteAddress }
-        const response = await authenticate.respond(request)
+        const response = await onBehalfOf(holderOf(call), () => authenticate.respond(request))
         for (const value of response.cookies) reply.header('set-cookie', value)
         if ('error' in response) throw response.error
         reply.type('application/json')
