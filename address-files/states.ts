@@ -50,18 +50,23 @@ const EXPLAINS = [
 const isAlive = (words: readonly string[]) =>
   words.some((word, i) => ALIVE.has(word) && !NEGATIONS.has(words[i - 1] ?? ''))
 
-/** The columns of few values of which one says that the mailbox lives, or that divide the rows. */
+/**
+ * The columns of few values of which one says that the mailbox lives. Without such a column, those that divide the rows
+ * in other words.
+ */
 export function statesOf(all: readonly Row[], headings: readonly string[], address: number): Counts[] {
   const rows = all.filter(({ cells }) => (cells[address] ?? '').trim() !== '')
-  return headings.flatMap((heading, index) => {
-    if (index === address || holds(wordsOf(heading), ...EXPLAINS)) return []
+  const columns = headings.flatMap((column, index) => {
+    if (index === address || holds(wordsOf(column), ...EXPLAINS)) return []
     const counts = countsOf(rows, index)
-    const isOfLife = isAlive(wordsOf(heading))
-    const lives = (value: string) => isAlive(wordsOf(value)) || (isOfLife && isYes(value.toLowerCase()))
-    if (!counts) return []
-    const values = Object.keys(counts)
-    return values.some(lives) || divides(values, wordsOf(heading)) ? [{ column: heading, counts }] : []
+    return counts ? [{ column, counts }] : []
   })
+  const ofLife = columns.filter(({ column, counts }) => {
+    const isOfLife = isAlive(wordsOf(column))
+    return Object.keys(counts).some((value) => isAlive(wordsOf(value)) || (isOfLife && isYes(value.toLowerCase())))
+  })
+  if (ofLife.length > 0) return ofLife
+  return columns.filter(({ column, counts }) => divides(Object.keys(counts), wordsOf(column)))
 }
 
 /**

@@ -312,3 +312,9 @@ test('dates that some rows lack are no states', () => {
   const text = 'email,Last visit,Status\na@one.example,2026-11-30,Bounced\nb@two.example,,Bounced\n'
   expect(emailsIn(text)).toEqual(['a@one.example', 'b@two.example'])
 })
+
+test('where a column says in which rows mail arrives, no other one is asked about', () => {
+  const text = 'email,type,status\na@one.example,HardBounce,Bounced\nb@two.example,,Delivered\n'
+  expect(faultOf(text)).toBe('Some rows may be of mailboxes that take mail. "status": Bounced 1, Delivered 1')
+  expect(emailsIn(text, { where: [{ column: 'status', values: ['Bounced'] }] })).toEqual(['a@one.example'])
+})
