@@ -61,7 +61,7 @@ export function createFastify({ trustProxy, records, visit }: FastifyParts) {
 }
 
 /** Whatever a call has taken to do its work, it gives back when that has ended, on every route. */
-function giveBackAtEnd(route: RouteOptions): void {
+export function giveBackAtEnd(route: RouteOptions): void {
   const { handler } = route
   async function handleAndGiveBack(this: FastifyInstance, request: FastifyRequest, reply: FastifyReply) {
     try {

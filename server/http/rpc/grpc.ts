@@ -49,9 +49,6 @@ export function createGrpcHandler(spec: MethodImplSpec, parts: RpcParts) {
       const visible = failWith(error, call)
       if (call.left) return
       respond(call, Object.fromEntries(setStatus(new Headers(), visible)), undefined, request)
-    } finally {
-      // The work has ended: nothing holds what it read, however slowly its caller takes the response.
-      call.release?.()
     }
   }
 }

@@ -6,6 +6,7 @@ import { compressionGzip } from '@connectrpc/connect-node'
 import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { refuseLarge } from '../body/body.ts'
 import type { Call } from '../call.ts'
+import { giveBackAtEnd } from '../fastify.ts'
 import { createGrpcHandler, type RpcParts, WORTH_PACKING_BYTES } from './grpc.ts'
 import { implementationOf } from './in-process.ts'
 import { isPlainCall, isPlainGrpc } from './plain-call.ts'
@@ -35,6 +36,7 @@ export async function rpcRoutes(fastify: FastifyInstance, parts: RpcParts): Prom
     route.method = [...allowedMethods]
     route.onRequest = admitFirst(route.url, method, parts)
     route.handler = serveInProcess(route.handler, implementationOf(services, method), parts)
+    giveBackAtEnd(route)
   })
   fastify.setErrorHandler(refuseRpc)
   await fastify.register(fastifyConnectPlugin, {

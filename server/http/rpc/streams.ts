@@ -72,8 +72,6 @@ export function createStreamHandler(spec: MethodImplSpec, parts: RpcParts) {
     } catch (error) {
       const visible = failWith(error, call)
       if (!call.left) response.end(request, visible)
-    } finally {
-      call.release?.()
     }
   }
 }
