@@ -3,8 +3,6 @@ import { createBoundedMap } from '../../net/bounded-map.ts'
 /** Whether the servers find MX records of a domain now. */
 type FindAgain = (domain: string) => Promise<boolean>
 
-export type KnownDomains = ReturnType<typeof createKnownDomains>
-
 /** Domains go away. So many that were found before do not go away at the same time. */
 const WITNESSES = 4
 const MAX_ZONES = 1_000

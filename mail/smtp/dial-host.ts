@@ -3,7 +3,7 @@ import { Alarm, unblocked } from './alarm.ts'
 import type { Host } from './attempt.ts'
 import type { EngineLimits } from './engine-limits.ts'
 import { endedBy, SHORTAGES } from './own-errors.ts'
-import type { Reach, ShowingServer, WitnessVisit } from './reach.ts'
+import { type Reach, serverAt, type WitnessVisit } from './reach.ts'
 
 export interface HostConnection {
   kind: 'connected'
@@ -105,7 +105,7 @@ class Dial {
     const dialledAtMs = performance.now()
     const socket = connect({ host: ip, port: host.port, localAddress: sourceAddress, noDelay: true })
     socket.on('connect', () => {
-      reach.shownBy(this.#serverAt(ip), dialledAtMs)
+      reach.shownBy(serverAt(ip, this.#options), dialledAtMs)
       this.#finish({ kind: 'connected', socket, ip })
     })
     let isImmediate = true
@@ -121,15 +121,10 @@ class Dial {
     this.#tries.set(ip, { socket, alarm })
     this.#raceTimer = setTimeout(() => {
       this.#takeBacks.push(reach.noteSilent(site, { ip, sourceAddress }))
-      const anticipate = () => visit && reach.anticipate(this.#serverAt(ip), this.#startedAtMs, visit)
+      const anticipate = () => visit && reach.anticipate(serverAt(ip, this.#options), this.#startedAtMs, visit)
       this.#silenceTimers.push(setTimeout(anticipate, this.#silenceMs - limits.raceMs))
       this.#tryNext()
     }, limits.raceMs)
-  }
-
-  #serverAt(ip: string): ShowingServer {
-    const { host, site, sourceAddress } = this.#options
-    return { name: host.name, port: host.port, ip, site, sourceAddress }
   }
 
   #fail(ip: string, how: ConnectFailure['how'], detail: string, silentMs?: number) {
@@ -149,7 +144,7 @@ class Dial {
     const { reach, visit } = this.#options
     const judged: ConnectFailure[] = []
     for (const { isUnreached, isAnswered, ...failure } of this.#failures) {
-      const server = this.#serverAt(failure.ip!)
+      const server = serverAt(failure.ip!, this.#options)
       const isCutOff = isUnreached && (await reach.isCutOff(server, this.#startedAtMs, visit, isAnswered))
       const how = isCutOff ? this.#withoutWay(failure.ip!) : failure.how
       judged.push({ ...failure, how, detail: `${failure.detail}${isCutOff ? ', while no server is reached' : ''}` })

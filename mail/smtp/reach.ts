@@ -23,6 +23,15 @@ export interface ShowingServer extends Way {
   site: string
 }
 
+interface Dialled extends Pick<ShowingServer, 'site' | 'sourceAddress'> {
+  host: Pick<ShowingServer, 'name' | 'port'>
+}
+
+/** The server at an address of the host that is dialled. */
+export function serverAt(ip: string, { host, site, sourceAddress }: Dialled): ShowingServer {
+  return { name: host.name, port: host.port, ip, site, sourceAddress }
+}
+
 /** Asks a server for what it has shown before, which it then shows to the same `Reach`. Never rejects. */
 export type WitnessVisit = (server: ShowingServer) => Promise<unknown>
 
@@ -191,9 +200,10 @@ export function createReach(witnessPauseMs: number) {
       if (state.shownMs >= sinceMs) return false
       if (!isAnswered) noteUnreached(state, server.site, false)
       const isShown = visit && (await askWitnesses(state, server, visit))
-      if (isShown || state.shownMs >= sinceMs || (isAnswered && !state.isWithoutWitness)) return false
-      noteUnreached(state, server.site, false)
-      return isLackingOn(state)
+      if (isShown || state.shownMs >= sinceMs) return false
+      if (!isAnswered) return isLackingOn(state)
+      if (state.isWithoutWitness) noteUnreached(state, server.site, false)
+      return state.isWithoutWitness
     },
   }
 }

@@ -5,7 +5,7 @@ import type { EngineLimits, SiteLimits } from './engine-limits.ts'
 import { type Failure, failureOf } from './failure.ts'
 import type { HostMemory } from './host-memory.ts'
 import { hadAllOf, hasGivenUp, type OwnTime } from './own-time.ts'
-import type { Reach, ShowingServer, Shown, WitnessVisit } from './reach.ts'
+import { type Reach, type Shown, serverAt, type WitnessVisit } from './reach.ts'
 import { isCompletion, type RawReply, wordsOf } from './reply.ts'
 import { createStopwatch, type Stopwatch } from './stopwatch.ts'
 import {
@@ -125,14 +125,13 @@ export async function openSession(options: SessionOptions, call: SessionRequest)
 export async function unlessCutOff(
   options: SessionOptions,
   failure: Failure,
-  { host, site, sourceAddress, own }: Pick<SessionRequest, 'host' | 'site' | 'sourceAddress' | 'own'>,
+  call: Pick<SessionRequest, 'host' | 'site' | 'sourceAddress' | 'own'>,
 ): Promise<Failure> {
   const { how, phase, ip, silentMs = 0 } = failure
   if (how !== 'timeout' || phase === 'connect' || phase === 'greeting' || ip === undefined) return failure
-  const server = { name: host.name, port: host.port, ip, site, sourceAddress }
   const sinceMs = performance.now() - silentMs / 2
-  const judging = options.shown.greeting.isCutOff(server, sinceMs, visitor(options, false))
-  if (!(await (own?.during(judging) ?? judging))) return failure
+  const judging = options.shown.greeting.isCutOff(serverAt(ip, call), sinceMs, visitor(options, false))
+  if (!(await (call.own?.during(judging) ?? judging))) return failure
   return { ...failure, how: 'unreachable', detail: `${failure.detail}, while no server replies` }
 }
 
@@ -173,8 +172,7 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   const connection = await dialHost({ ...call, reach, visit: visit(false), limits: options.limits })
   if (connection.kind === 'not_connected') return { ...connection, kind: 'failure', phase: 'connect' }
   const { ip, socket } = connection
-  const { site, sourceAddress } = call
-  const server: ShowingServer = { name: host.name, port: host.port, ip, site, sourceAddress }
+  const server = serverAt(ip, call)
   /** Ends the session with the failure, or with one of our way to all servers. */
   const quitLacking = async (wire: Wire, shown: Reach, failure: Failure): Promise<Failure> => {
     wire.quit()
@@ -185,7 +183,7 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
     const detail = `${failure.detail}, as at all servers of late`
     return isCutOff ? { ...failure, ip, how: 'unreachable', detail } : { ...failure, ip }
   }
-  const ourNames = [options.heloName, sourceAddress ?? socket.localAddress ?? '']
+  const ourNames = [options.heloName, call.sourceAddress ?? socket.localAddress ?? '']
   const plain = new Wire(socket, 1, stalledMs)
   const greetingMs = Math.min(call.greetingMs, call.untilMs - performance.now())
   const greeting = await command(plain, { ...call, commandMs: greetingMs }, 'greeting')
