@@ -198,9 +198,9 @@ class Collector<Row extends { json: string }, Result> {
    * Runs a batch and settles its rows. Returns false when the batch gave up a lock.
    *
    * A batch that fails with SQLSTATE 40xxx runs again unchanged, because nothing of it was done. With 22xxx or 23xxx
-   * one row is poisonous: the rows run one by one, and each gets its own result or error. With 55P03
-   * each group runs by itself, because the lock may be on the rows of one of them. A group that gives up its lock alone
-   * is held. Any other error reaches every row of the batch; whether the batch was committed is then unknown. A
+   * one row is poisonous: the rows run one by one, and each gets its own result or error. With 55P03 each group runs by
+   * itself, because the lock may be on the rows of one of them. A group that gives up its lock alone is held. Any other
+   * error reaches every row of the batch; whether the batch was committed is then unknown. A
    * `repeatable` batch first runs again, if its connection was lost.
    */
   async #settle(batch: Waiter<Row, Result>[], lane: number): Promise<boolean> {
