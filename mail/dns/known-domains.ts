@@ -38,6 +38,8 @@ export function createKnownDomains(findAgain: FindAgain) {
   }
 
   return {
+    /** Notes a domain that an earlier process found. */
+    remember: (domain: string): void => domains.set(zoneOf(domain), domain),
     /** @param askedMs when the question was asked, on the clock of `performance.now()` */
     noteFound(domain: string, askedMs: number): void {
       domains.set(zoneOf(domain), domain)

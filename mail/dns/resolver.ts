@@ -51,6 +51,8 @@ export interface Resolver {
 
 export interface WatchedResolver extends Resolver {
   tlsa(name: string, request?: SlotRequest): Promise<Answer<TlsaRecord>>
+  /** Notes a domain whose MX records an earlier process found: see `isFact`. */
+  remember(domain: string): void
   /** The look-ups that query servers, and those that wait for a slot. */
   load(): SlotLoad
 }
@@ -147,6 +149,7 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
     txt: (name, request) => lookUp('TXT', name, request),
     tlsa: (name, request) => lookUp('TLSA', name, request),
     isFact,
+    remember: domains.remember,
     load: () => slots.load(),
   }
 }

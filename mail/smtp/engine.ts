@@ -78,6 +78,15 @@ export function createEngine(options: EngineOptions): WatchedEngine {
       return signal ? unlessAborted(lookup, signal) : lookup
     },
     deliver: (delivery) => deliver(tools, delivery),
+    async remember(domain) {
+      const lookup = await lookUpMx(domain)
+      if (lookup.kind !== 'site') return
+      const { hosts, key, name: site = key } = lookup.site
+      for (const { name, port, addresses } of hosts) {
+        for (const ip of addresses)
+          for (const reach of [shown.connection, shown.greeting]) reach.remember({ name, port, ip, site })
+      }
+    },
     load: () => ({ ...pool.load(), late: lateReplies.waiting() }),
     lacking: () => SHOWN_BY_SERVERS.filter((each) => shown[each].isLacking()),
     close() {

@@ -65,10 +65,12 @@ const WITNESSES = 4
 const MAX_NETWORKS = 1_000
 
 /** Where the way leads. What runs on this machine or in its own network says nothing about the world. */
-function networkKeyOf({ ip, sourceAddress = '' }: Way): string {
+function rangeOf(ip: string): string {
   const address = ipaddr.process(ip)
-  return `${sourceAddress} ${address.kind()} ${address.range()}`
+  return `${address.kind()} ${address.range()}`
 }
+
+const networkKeyOf = ({ ip, sourceAddress = '' }: Way) => `${sourceAddress} ${rangeOf(ip)}`
 
 /** What servers show one after the other. */
 export const SHOWN_BY_SERVERS = ['connection', 'greeting', 'tls', 'certificate'] as const
@@ -85,8 +87,8 @@ export const createShown = (witnessPauseMs: number): Shown => ({
 /** @param witnessPauseMs no server is visited again within this time */
 export function createReach(witnessPauseMs: number) {
   const ways = createBoundedMap<WayState>({ maxEntries: 1_000 })
-  /** By way and network: the server of it that showed it last. */
-  const servers = createBoundedMap<{ key: string; server: ShowingServer; visitedAtMs: number }>({
+  /** By network: the server of it that showed it last, over whichever of our addresses. */
+  const servers = createBoundedMap<{ server: ShowingServer; visitedAtMs: number }>({
     maxEntries: MAX_NETWORKS,
     charactersOf: ({ server }) => server.name.length + server.site.length,
   })
@@ -107,13 +109,12 @@ export function createReach(witnessPauseMs: number) {
   }
 
   /** Servers of other networks, and how long none of them may be visited yet. */
-  function witnessesFor({ ip, site, ...way }: ShowingServer) {
-    const [key, network, nowMs] = [networkKeyOf({ ip, ...way }), widerNetworkOf(ip), performance.now()]
+  function witnessesFor({ ip, site }: ShowingServer) {
+    const [range, network, nowMs] = [rangeOf(ip), widerNetworkOf(ip), performance.now()]
     const known = [...servers.keys()]
+      .filter((each) => each !== network)
       .map((each) => servers.get(each)!)
-      .filter(
-        ({ key: ofWay, server }) => ofWay === key && server.site !== site && widerNetworkOf(server.ip) !== network,
-      )
+      .filter(({ server }) => rangeOf(server.ip) === range && server.site !== site)
       .map((each) => ({ each, dice: Math.random(), waitMs: Math.max(0, each.visitedAtMs + witnessPauseMs - nowMs) }))
       .sort((a, b) => a.waitMs - b.waitMs || a.dice - b.dice)
     const waitMs = known[0]?.waitMs ?? 0
@@ -133,7 +134,7 @@ export function createReach(witnessPauseMs: number) {
       if (waitMs > 0) await takeTime(waitMs)
       if (state.round !== round) return
       witness.visitedAtMs = performance.now()
-      await visit(witness.server)
+      await visit({ ...witness.server, sourceAddress: server.sourceAddress })
     })
     void Promise.all(visits).then(() => {
       if (state.round === round) endRound(state, false)
@@ -147,6 +148,12 @@ export function createReach(witnessPauseMs: number) {
     state.round = undefined
   }
 
+  function remember(server: ShowingServer): void {
+    const network = widerNetworkOf(server.ip)
+    const visitedAtMs = servers.get(network)?.visitedAtMs ?? -Infinity
+    servers.set(network, { server, visitedAtMs })
+  }
+
   const isLackingOn = ({ unreached, isWithoutWitness }: WayState) => isWithoutWitness || unreached.length >= SITES
 
   /** A machine need not have IPv6, as long as no server was reached over it. */
@@ -158,6 +165,8 @@ export function createReach(witnessPauseMs: number) {
   }
 
   return {
+    /** Notes a server that showed it to an earlier process. */
+    remember,
     /** Whether all servers lack it on a way that this machine needs. */
     isLacking: () => [...ways.keys()].some(isClosed),
     /** Whether the machine must have this way. */
@@ -170,9 +179,7 @@ export function createReach(witnessPauseMs: number) {
       state.unreached = []
       state.isWithoutWitness = false
       if (state.round && state.round.beganAtMs <= askedAtMs) endRound(state, true)
-      const place = `${key} ${widerNetworkOf(server.ip)}`
-      const visitedAtMs = servers.get(place)?.visitedAtMs ?? -Infinity
-      servers.set(place, { key, server, visitedAtMs })
+      remember(server)
     },
     /** Counts a site that is silent, before its time is over. Returns what takes that back. */
     noteSilent(site: string, way: Way): () => void {

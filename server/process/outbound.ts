@@ -29,6 +29,7 @@ import { createSimulator } from '../simulator/simulator.ts'
 import { trackSends } from '../telemetry/track-sends.ts'
 import { countPolicies, watchEngine } from '../telemetry/watch-parts.ts'
 import { createReports } from './bounces.ts'
+import { rememberEarlierDeliveries } from './earlier-deliveries.ts'
 import { startFirstAttempts } from './first-attempts.ts'
 import type { Program } from './program.ts'
 
@@ -75,6 +76,10 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
   const engine = startEngine(program, parts, places.open)
   watchEngine(metrics, engine)
   ends.defer(() => engine.close())
+  const hasStaticRoute = (domain: string) => config.smtpRoutes.has(domain)
+  rememberEarlierDeliveries({ db, resolver: parts.resolver, engine, hasStaticRoute }, clock.now()).catch((error) =>
+    log.warn({ err: error }, 'the servers that earlier processes reached could not be read'),
+  )
   const dispatcher = startFirstAttempts(config, metrics)
   ends.defer(() => dispatcher.drain())
   const [returnPathKey] = sealer.deriveKeys('return-path')
@@ -86,7 +91,7 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
     firstAttempts: dispatcher,
     senderDomains,
     simulated: simulator.route,
-    hasStaticRoute: (domain) => config.smtpRoutes.has(domain),
+    hasStaticRoute,
     returnPath: (messageId, position, domain) =>
       `${makeReturnPath(returnPathKey, messageId, position)}@${domain.returnPathHost}`,
     region: config.dataRegion,

@@ -40,6 +40,9 @@ const FAULTS: Record<string, { theirs: string; script?: Script; tls?: object }> 
   'is not trusted': { theirs: 'policy_block', script: { ehlo: OFFER }, tls: RECEIVER_CERTIFICATE },
 }
 
+/** Whether servers were well in this is not known of earlier deliveries. */
+const isAboutTls = (fault: string) => FAULTS[fault]?.theirs === 'policy_block'
+
 /** Where connections to a port lead: to another port, nowhere, or to an error of the network. */
 type Lead = (port: number) => number | string
 
@@ -81,10 +84,12 @@ test('what a server lacks counts as its own fault only while another one shows i
     server: fc.oneof(fault, fc.constant('well'), fc.constant('well')),
     /** What is wrong on our side meanwhile. */
     cut: fc.oneof(fault, fc.constant(undefined)),
+    /** A new process begins before it, which is given the domains of earlier deliveries. */
+    isNew: fc.boolean(),
   })
   const seen = new Set<string>()
   const examples = Object.keys(FAULTS).map((fault): [StepOf<typeof step>[]] => {
-    const well = { host: 0, server: 'well', cut: undefined }
+    const well = { host: 0, server: 'well', cut: undefined, isNew: false }
     return [
       [
         { ...well, network: 0 },
@@ -96,10 +101,19 @@ test('what a server lacks counts as its own fault only while another one shows i
   })
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 12 }), async (steps) => {
-      const engine = watchedEngineWith({ limits: { connectMs: 100, hastyMs: 100, raceMs: 10, witnessPauseMs: 0 } })
+      const routes = new Map<string, { host: string; port: number }>()
+      const newEngine = () =>
+        watchedEngineWith({ routes, limits: { connectMs: 100, hastyMs: 100, raceMs: 10, witnessPauseMs: 0 } })
+      let engine = newEngine()
       const limits = { connections: 2, messages: 1, perMinute: 60_000 }
-      const networks = new Set<number>()
-      for (const { network, host, cut, ...step } of steps) {
+      const reached = { ever: new Set<number>(), byThisProcess: new Set<number>() }
+      for (const { network, host, cut, isNew, ...step } of steps) {
+        if (isNew) {
+          engine.close()
+          engine = newEngine()
+          reached.byThisProcess.clear()
+          await Promise.all([...routes.keys()].map((domain) => engine.remember(domain)))
+        }
         const server = cut ? 'well' : step.server
         vi.restoreAllMocks()
         let isBroken = false
@@ -110,13 +124,15 @@ test('what a server lacks counts as its own fault only while another one shows i
           return places.get(cut ?? serverAt(port))!
         })
         const place = { host: `127.0.${network}.${host + 1}`, port: portOf(server) }
-        const site = { key: `${network} ${host} ${server}`, hosts: [hostOf(place)], limits, commandTimeoutMs: 100 }
+        const site = { key: `${place.host}:${place.port}`, hosts: [hostOf(place)], limits, commandTimeoutMs: 100 }
         const outcome = outcomeOf(await send(engine, demandTls(site, 'MTA-STS')))
-        const hasWitness = networks.size > (networks.has(network) ? 1 : 0)
         const told = cut ?? server
+        const networks = isAboutTls(told) ? reached.byThisProcess : reached.ever
+        const hasWitness = networks.size > (networks.has(network) ? 1 : 0)
         if (told === 'well') {
           expect(outcome).toBe('delivered')
-          networks.add(network)
+          for (const those of Object.values(reached)) those.add(network)
+          routes.set(`${network}-${host}.test`, place)
         } else if (hasWitness) expect([told, outcome]).toEqual([told, cut ? 'our_fault' : FAULTS[told]!.theirs])
         seen.add(`${cut ? 'cut' : 'dead'} ${told} ${outcome}`)
       }

@@ -1,0 +1,40 @@
+import type { WatchedResolver } from '../../mail/dns/resolver.ts'
+import type { WatchedEngine } from '../../mail/smtp/attempt.ts'
+import type { Database } from '../db/connect.ts'
+import { firstIdAt } from '../db/ids.ts'
+import { recipientDomainSql } from '../db/matching-sql.ts'
+import { run } from '../db/statement.ts'
+
+// What this machine cannot reach is the fault of a recipient only while it reaches others. A new process begins with
+// those that earlier ones have reached, so that an outage that it starts in is not told as the recipients'.
+
+const DAYS = 2
+const NEWEST = 2_000
+const DOMAINS = 16
+
+/** Domains of their own are left out: without MX records DNS says little of them. */
+const DELIVERED = `
+  select domain from (
+    select distinct ${recipientDomainSql('email')} as domain
+    from (select * from recipients where message_id >= $1 order by message_id desc limit ${NEWEST}) as newest
+    where status = 'delivered' and smtp->>'ip' is not null and lower(smtp->>'mx') <> ${recipientDomainSql('email')}
+  ) as delivered
+  order by random() limit ${DOMAINS}`
+
+interface Parts {
+  db: Database
+  resolver: Pick<WatchedResolver, 'remember'>
+  engine: Pick<WatchedEngine, 'remember'>
+  hasStaticRoute(domain: string): boolean
+}
+
+/** Notes domains, and the servers of them, that took a message of late. */
+export async function rememberEarlierDeliveries(
+  { db, resolver, engine, hasStaticRoute }: Parts,
+  nowMs: number,
+): Promise<void> {
+  const delivered = await run<{ domain: string }>(db, DELIVERED, [firstIdAt(nowMs - DAYS * 86_400_000)])
+  const domains = delivered.map(({ domain }) => domain)
+  for (const domain of domains) if (!hasStaticRoute(domain)) resolver.remember(domain)
+  await Promise.all(domains.map((domain) => engine.remember(domain)))
+}
