@@ -21,7 +21,7 @@ const DELIVERED = `
   ) as delivered
   order by random() limit ${DOMAINS}`
 
-interface Parts {
+interface Memories {
   db: Database
   resolver: Pick<WatchedResolver, 'remember'>
   engine: Pick<WatchedEngine, 'remember'>
@@ -30,7 +30,7 @@ interface Parts {
 
 /** Notes domains, and the servers of them, that took a message of late. */
 export async function rememberEarlierDeliveries(
-  { db, resolver, engine, hasStaticRoute }: Parts,
+  { db, resolver, engine, hasStaticRoute }: Memories,
   nowMs: number,
 ): Promise<void> {
   const delivered = await run<{ domain: string }>(db, DELIVERED, [firstIdAt(nowMs - DAYS * 86_400_000)])
