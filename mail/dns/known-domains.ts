@@ -1,4 +1,5 @@
 import { createBoundedMap } from '../../net/bounded-map.ts'
+import { shuffle } from '../../net/shuffle.ts'
 
 /** Whether the servers find MX records of a domain now. */
 type FindAgain = (domain: string) => Promise<boolean>
@@ -23,11 +24,9 @@ export function createKnownDomains(findAgain: FindAgain) {
   function witnessesFor(domain: string): string[] {
     const zones = [...domains.keys()].filter((zone) => zone !== zoneOf(domain))
     const near = zones.filter((zone) => topLevelOf(zone) === topLevelOf(domain))
-    const diced = (near.length >= WITNESSES ? near : zones).map((zone) => ({ zone, dice: Math.random() }))
-    return diced
-      .sort((a, b) => a.dice - b.dice)
+    return shuffle(near.length >= WITNESSES ? near : zones)
       .slice(0, WITNESSES)
-      .map(({ zone }) => domains.get(zone)!)
+      .map((zone) => domains.get(zone)!)
   }
 
   async function ask(witnesses: string[]): Promise<boolean> {

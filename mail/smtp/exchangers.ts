@@ -1,5 +1,6 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import type { SlotRequest } from '../../net/fair-slots.ts'
+import { shuffle } from '../../net/shuffle.ts'
 import type { Answer, Exchange, Resolver } from '../dns/resolver.ts'
 import type { Host, MxLookup, Site, SkippedHost } from './attempt.ts'
 import { type DaneFinding, daneKey, type SecureHost } from './dane.ts'
@@ -160,11 +161,6 @@ export function dialOrder(addresses: string[], random: () => number): string[] {
   const v6 = shuffle(addresses.filter(isIPv6), random)
   const turns = Array.from({ length: ADDRESSES_PER_FAMILY }, (_, i) => [v4[i], v6[i]])
   return turns.flat().filter((address) => address !== undefined)
-}
-
-function shuffle<T>(items: T[], random: () => number): T[] {
-  const diced = items.map((item) => ({ item, dice: random() }))
-  return diced.sort((a, b) => a.dice - b.dice).map(({ item }) => item)
 }
 
 const mayBeTried = ({ host, dane, isPermitted }: Candidate) =>

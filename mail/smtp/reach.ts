@@ -2,6 +2,7 @@ import { setTimeout as takeTime } from 'node:timers/promises'
 import ipaddr from 'ipaddr.js'
 import { createBoundedMap } from '../../net/bounded-map.ts'
 import { widerNetworkOf } from '../../net/network.ts'
+import { shuffle } from '../../net/shuffle.ts'
 
 /**
  * The networks over which servers show something: that they can be reached, that they greet, or what follows. While
@@ -111,12 +112,11 @@ export function createReach(witnessPauseMs: number) {
   /** Servers of other networks, and how long none of them may be visited yet. */
   function witnessesFor({ ip, site }: ShowingServer) {
     const [range, network, nowMs] = [rangeOf(ip), widerNetworkOf(ip), performance.now()]
-    const known = [...servers.keys()]
-      .filter((each) => each !== network)
-      .map((each) => servers.get(each)!)
+    const others = [...servers.keys()].filter((each) => each !== network).map((each) => servers.get(each)!)
+    const known = shuffle(others)
       .filter(({ server }) => rangeOf(server.ip) === range && server.site !== site)
-      .map((each) => ({ each, dice: Math.random(), waitMs: Math.max(0, each.visitedAtMs + witnessPauseMs - nowMs) }))
-      .sort((a, b) => a.waitMs - b.waitMs || a.dice - b.dice)
+      .map((each) => ({ each, waitMs: Math.max(0, each.visitedAtMs + witnessPauseMs - nowMs) }))
+      .sort((a, b) => a.waitMs - b.waitMs)
     const waitMs = known[0]?.waitMs ?? 0
     const chosen = known.filter((one) => one.waitMs === waitMs).slice(0, WITNESSES)
     return { witnesses: chosen.map(({ each }) => each), waitMs }

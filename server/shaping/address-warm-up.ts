@@ -1,4 +1,5 @@
 import { createBoundedMap } from '../../net/bounded-map.ts'
+import { shuffle } from '../../net/shuffle.ts'
 import type { Database } from '../db/connect.ts'
 import { one, run } from '../db/statement.ts'
 
@@ -79,8 +80,7 @@ export function createAddressWarmUp(db: Database, random: () => number = Math.ra
   return {
     /** One of the addresses that may send this number of emails to the provider today, or undefined. */
     async choose(addresses: readonly string[], provider: string, emails: number): Promise<string | undefined> {
-      const order = addresses.map((address) => ({ address, dice: random() })).toSorted((a, b) => a.dice - b.dice)
-      for (const { address } of order) if (await take(address, provider, emails)) return address
+      for (const address of shuffle(addresses, random)) if (await take(address, provider, emails)) return address
       return undefined
     },
   }
