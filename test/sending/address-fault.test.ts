@@ -15,6 +15,7 @@ test.each([
   ['Ann (work) <ann@example.net>', QUOTES],
   ['a@b', NO_DOT],
   ['Ann <ann@localhost>', NO_DOT],
+  [`Ann <ann@${'h'.repeat(60)}>`, NO_DOT],
   [`${'a'.repeat(69)}@example.net`, 'has 69 octets before its @, and 64 are the most'],
   [`Ann <${'é'.repeat(40)}@example.net>`, 'has 80 octets before its @, and 64 are the most'],
   [`${'a'.repeat(69)}@`, UNKNOWN],

@@ -4,7 +4,7 @@ import { BatchItemSchema, SendResponseSchema } from '../../gen/verdict/v1/emails
 import { ErrorReason } from '../../gen/verdict/v1/errors_pb.ts'
 import { DeliveryStatus } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { FairTurns } from '../../net/fair-turns.ts'
-import { leaseOf } from '../../server/config/limits.ts'
+import { CALL_TIMES, leaseOf } from '../../server/config/limits.ts'
 import { fail, OutcomeUnknown } from '../../server/errors.ts'
 import { type BatchOptions, type BatchParts, createBatch } from '../../server/sending/batch.ts'
 import { createBatchIdempotency } from '../../server/sending/batch-idempotency.ts'
@@ -163,4 +163,20 @@ test('a key is free at once when the response to its taking was lost', async () 
   expect((await batchIdempotency.once(key, () => run(1))).replayed).toBe(false)
   // The lease of the lost claim is 30 s.
   expect(watch.ms()).toBeLessThan(1_000)
+})
+
+test('a batch holds its key for as long as its sends may begin and run', async () => {
+  const batchIdempotency = createBatchIdempotency(database.db, leaseOf(30_000))
+  const key = { accountId: ACCOUNT, scope: 'sendBatch/live', key: 'held', requestHash: '00', sandbox: false }
+  let heldMs = 0
+  const { run } = batchOf(async () => {
+    const [row] = await database.db.$client`
+      select (extract(epoch from lease_until - clock_timestamp()) * 1000)::float8 as ms from batch_keys
+      where key = 'held'`
+    heldMs = row!.ms
+  })
+  await batchIdempotency.once(key, () => run(1))
+  const longestMs = CALL_TIMES.batchStartMs + leaseOf(30_000)
+  expect(heldMs).toBeLessThanOrEqual(longestMs)
+  expect(heldMs).toBeGreaterThan(longestMs - 5_000)
 })

@@ -223,6 +223,40 @@ test('processes together store 60 an account and minute and 100 a second, and co
   expect(unstored.reduce((sum, { sends }) => sum + sends, 0)).toBe(3 * 80 - MOST.second)
 })
 
+test('the sentence of an entry names the fields of the contract alone', async () => {
+  const { db, clock } = api.world
+  const account = await createAccount(db, clock, 'Sentences')
+  const writer = new RefusedSends({ db, clock }, (error) => expect.unreachable(`${error}`))
+  const sentences: [fields: string[], sentence: string][] = [
+    [['to[1].email', 'subject', 'to[2]'], 'Not accepted in this form: to, subject.'],
+    [['geheim', 'subject'], 'Not accepted in this form: subject.'],
+    [['geheim'], 'A field or header does not exist, or has another form.'],
+    [[], 'The request could not be read.'],
+  ]
+  for (const [at, [fields]] of sentences.entries()) {
+    const faults = fields.map((field) => ({ field, message: 'no' }))
+    const error = fail('invalid_payload', 'geheim', { fields: faults })
+    writer.note({ accountId: account.id, requestId: `${at}`, protocol: 'rest', error })
+  }
+  await writer.stop()
+  const rows = await db.select().from(refusedSends).where(eq(refusedSends.accountId, account.id))
+  expect(rows.map(({ requestId, message }) => [requestId, message]).sort()).toEqual(
+    sentences.map(([, sentence], at) => [`${at}`, sentence]),
+  )
+})
+
+test('what cannot be written at the end is reported', async () => {
+  const { db, clock } = api.world
+  const account = await createAccount(db, clock, 'Last rows')
+  const reports: unknown[] = []
+  const writer = new RefusedSends({ db, clock }, (error) => reports.push(error))
+  writer.note({ accountId: account.id, requestId: 'r', protocol: 'rest', error: fail('invalid_payload', 'no') })
+  await db.$client.unsafe('alter table refused_sends rename to away')
+  await writer.stop()
+  await db.$client.unsafe('alter table away rename to refused_sends')
+  expect(reports).toHaveLength(1)
+})
+
 test('what the database does not take is counted when it takes anything again', async () => {
   const { db, clock } = api.world
   const account = await createAccount(db, clock, 'Refused rows')
