@@ -1,9 +1,12 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { beforeEach, expect, test } from 'vitest'
 import { DeliveryStatus, Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { events, messages, openMessages, openRecipients } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
+import { createSenderDomains, type SenderDomains } from '../../server/domains/sender.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { mx } from '../harness/dns.ts'
+import { stopwatch } from '../harness/stopwatch.ts'
 import { takes } from '../harness/waits.ts'
 import { message, script, startSendingWorld } from './world.ts'
 
@@ -70,4 +73,63 @@ test('beside a recipient with an outcome, the fault is named as ours, and no ser
   ])
   const { smtp, detail } = response!.recipients[0]!
   expect([smtp, detail]).toEqual([undefined, 'a fault of this service: no leave for the dot'])
+})
+
+test('without leave a send begins again for a quarter of its budget, and is then a fault of ours', async () => {
+  const before = await rows()
+  await run(world.db, REFUSE_MARKERS)
+  let mails = 0
+  script(world, { mail: () => void mails++ })
+  const watch = stopwatch()
+  const error = await world
+    .sendAlone({ sendBudgetMs: 6_000 })(message(), options())
+    .catch((error) => error)
+  await run(world.db, 'drop function refuse_marker cascade')
+  expect(reasonOf(error)).toBe('transient_failure')
+  expect(mails).toBeGreaterThan(1)
+  expect(watch.ms()).toBeLessThan(5_000)
+  expect(world.exchanger.messages).toEqual([])
+  expect(await rows()).toEqual(before)
+})
+
+test('another fault of ours ends the send at once: to begin again would not help', async () => {
+  const before = await rows()
+  // Documentation only (RFC 5737): no machine has it.
+  const engine = world.engineWith({ sourceAddresses: ['192.0.2.1'] })
+  const watch = stopwatch()
+  const error = await world
+    .sendAlone({ engine })(message(), options())
+    .catch((error) => error)
+  engine.close()
+  expect(reasonOf(error)).toBe('transient_failure')
+  expect(watch.ms()).toBeLessThan(3_000)
+  expect(await rows()).toEqual(before)
+})
+
+const REFUSE_CLAIMS = `
+  create function refuse_claim() returns trigger language plpgsql as $$ begin raise 'not now'; end $$;
+  create trigger refuse_claim before insert on open_messages for each row execute function refuse_claim()`
+
+test('a message that cannot be claimed is mailed to no recipient', async () => {
+  const before = await rows()
+  await run(world.db, REFUSE_CLAIMS)
+  await expect(world.sendAlone()(message(), options())).rejects.toThrow()
+  await run(world.db, 'drop function refuse_claim cascade')
+  expect(world.exchanger.sessions).toEqual([])
+  expect(await rows()).toEqual(before)
+})
+
+test('a message that cannot be signed leaves no claim behind', async () => {
+  const before = await rows()
+  const { publicKey } = generateKeyPairSync('ed25519')
+  const senderDomains: SenderDomains = {
+    ...createSenderDomains(world),
+    async find(...parts) {
+      const domain = await createSenderDomains(world).find(...parts)
+      return domain && { ...domain, dkimKeys: domain.dkimKeys.map((key) => ({ ...key, key: publicKey })) }
+    },
+  }
+  await expect(world.sendAlone({ senderDomains })(message(), options())).rejects.toThrow()
+  expect(world.exchanger.sessions).toEqual([])
+  expect(await rows()).toEqual(before)
 })
