@@ -1,5 +1,5 @@
 import { type DecidedBy, isAtLeast, type Outcome, type Reply, type ReplyReading } from './attempt.ts'
-import { type Clause, clausesOf } from './clauses.ts'
+import { type Clause, clausesOf, IS_NAME, tokensOf } from './clauses.ts'
 import { type KnownNames, NAMED, wordsOfLinks } from './plain-text.ts'
 import { leftWords, MAY_PASS } from './rules/known-words.ts'
 import { numbers } from './rules/pattern.ts'
@@ -91,6 +91,7 @@ function heldBy({ phase, reply, mx, names }: PlacedReply): Held {
   const own = help.length === 0 ? clauses : clauses.filter(({ isHelp }) => !isHelp)
   const status = statusOf(reply)
   const host = mx.toLowerCase()
+  const asides = () => [...wordsOfLinks(reply.text, names), ...clauses.map(({ inIds }) => inIds)]
   const holdsByNumbers = (rule: ReplyRule) =>
     (rule.phases?.includes(phase) ?? true) &&
     (rule.code?.test(code) ?? true) &&
@@ -102,7 +103,7 @@ function heldBy({ phase, reply, mx, names }: PlacedReply): Held {
     if (!holdsByNumbers(rule)) return undefined
     const { text } = rule
     const isUnknown = rule.kind === 'unknown'
-    if (isUnknown && (isOfOther(reply) || wordsOfLinks(reply.text, names).some(namesReasonTo(rules)))) return undefined
+    if (isUnknown && (isOfOther(reply) || asides().some(namesReasonTo(rules)))) return undefined
     if (!text) return { rule }
     for (const clause of among) {
       const words = wordsFor(rule, text, clause)
@@ -152,7 +153,7 @@ function isOfOther({ code, enhanced, text }: Reply): boolean {
   return code >= 500 && !isAboutMailbox
 }
 
-/** Help and links may name the reason: that the fault passes, or what a row reads that is about no mailbox. */
+/** Help, links and ids may name the reason: that the fault passes, or what a row reads that is about no mailbox. */
 const namesReasonTo = (rules: readonly ReplyRule[]) => (help: string) =>
   MAY_PASS.test(help) || rules.some(({ text, kind }) => text && !kind && text.test(help))
 
@@ -173,12 +174,11 @@ function wordsFor({ subject }: ReplyRule, text: RegExp, clause: Clause): string 
   return clause.original(match.index + name, match.index + match[0].length)
 }
 
-const NAMES = new Set<string>(Object.values(NAMED))
-
 /** Nothing but addresses, ids and punctuation. */
 function isSilent({ text, ids, tags }: Clause): boolean {
-  const tokens = text.match(/[\p{L}\p{N}]+/gu) ?? []
-  return tokens.every((token) => NAMES.has(token) || !/\p{L}/u.test(token) || ids.has(token) || tags.has(token))
+  return tokensOf(text).every(
+    (token) => IS_NAME.has(token) || !/\p{L}/u.test(token) || ids.has(token) || tags.has(token),
+  )
 }
 
 /** Some servers put the status into the text only, as in `Sorry, no mailbox here by that name. (#5.1.1)`. */

@@ -14,6 +14,8 @@ export interface Clause {
   ids: ReadonlySet<string>
   /** Tokens in brackets: ids where nothing else is said, and perhaps a reason beside words. */
   tags: ReadonlySet<string>
+  /** What ids and tags say, without numbers: `ldap timeout` of `[ldap-timeout-110]`. */
+  inIds: string
   /** The passage of the reply, as it came. */
   original(start: number, end: number): string
 }
@@ -88,6 +90,14 @@ function clauseOf(
       tags ??= wordsOf(original(0, text.length).match(BRACKETED) ?? [])
       return tags
     },
+    get inIds() {
+      const own = wordsOf([local])
+      const isAside = (token: string) => this.ids.has(token) || this.tags.has(token)
+      return tokensOf(text)
+        .filter((token) => isAside(token) && !own.has(token) && !IS_NAME.has(token))
+        .join(' ')
+        .replace(/\d+/g, ' ')
+    },
     original,
   }
 }
@@ -98,6 +108,11 @@ function isForeign(text: string): boolean {
   const frame = text.slice(0, quote.index + quote[0].length)
   return !ON_RECIPIENT.test(frame) || (ON_SENDER.test(frame) && !frame.includes(NAMED.recipient))
 }
+
+/** The words of plain text that are in place of names. */
+export const IS_NAME: ReadonlySet<string> = new Set(Object.values(NAMED))
+
+export const tokensOf = (text: string): string[] => text.match(/[\p{L}\p{N}]+/gu) ?? []
 
 const BRACKETED = /[[(]\s{0,2}[^\s()[\]]{1,80}\s{0,2}[\])]/g
 const TOKEN = /[^\s()[\]<>,;:='"]+/g

@@ -305,18 +305,19 @@ const PASSING = [
   'Por favor, espere',
 ]
 
-/** Help may name the reason: `Please check your SPF record.` */
+/** Help may name the reason: `Please check your SPF record.` An id may, too: `[greylisted-300]`. */
 function reasonsInHelp(): Law {
   const [rcpt] = LABELLED.filter(({ phase, reply }) => phase === 'rcpt' && reply.enhanced === '5.1.1')
-  const cases = product(HELP_ON, [...PHRASES, ...PASSING], ['User unknown.', 'Empfänger unbekannt.', '用户不存在。'])
+  const cases = product(HELP_ON, [...PHRASES, ...PASSING], [...UNKNOWN_USERS, '<ann@example.net>'])
   return {
-    name: 'what another row reads in a sentence of help, or in its link, leaves open whether the user exists',
+    name: 'what another row reads in a sentence of help, in its link, or in an id, leaves open whether the user exists',
     cases: cases.size,
     check(index) {
       const [help, phrase, unknown] = cases.at(index)
       const { kind, decidedBy } = phraseAlone(rcpt!, phrase)
-      if (!(kind === 'none' && decidedBy === 'words')) return undefined
-      const said = help.includes('://') ? phrase.replaceAll(' ', '-') : phrase
+      const isPassing = PASSING.includes(phrase)
+      if (!isPassing && !(kind === 'none' && decidedBy === 'words')) return undefined
+      const said = / \*/.test(help) ? phrase : phrase.replaceAll(' ', '-')
       const sentence = help.replace('*', said)
       for (const text of [`${unknown} ${sentence}`, `${sentence} ${unknown}`]) {
         const got = withText(rcpt!, text)
@@ -335,7 +336,11 @@ const HELP_ON = [
   'See https://www.example.org/mail/*',
   'For help, visit https://help.example.org/?p=*&id=7',
   'Visit https://www.example.org/errors?ip=192.0.2.25.',
+  '[*-110]',
+  '(17-*)',
+  '*-300',
 ]
+const UNKNOWN_USERS = ['User unknown.', 'Empfänger unbekannt.', '用户不存在。']
 
 /** Known words may affirm the user, deny what is no mailbox, or speak of the sender: `User known, alias unknown`. */
 function knownWords(): Law {
