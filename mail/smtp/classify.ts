@@ -1,6 +1,6 @@
 import { type DecidedBy, isAtLeast, type Outcome, type Reply, type ReplyReading } from './attempt.ts'
-import { type Clause, clausesOf, IS_NAME, tokensOf } from './clauses.ts'
-import { type KnownNames, NAMED, wordsOfLinks } from './plain-text.ts'
+import { type Clause, clausesOf, tokensOf } from './clauses.ts'
+import { IS_NAME, type KnownNames, NAMED, wordsOfLinks } from './plain-text.ts'
 import { leftWords, MAY_PASS } from './rules/known-words.ts'
 import { numbers } from './rules/pattern.ts'
 import type { ReplyPhase, ReplyRule } from './rules/rule.ts'

@@ -1,4 +1,4 @@
-import { type KnownNames, localOf, NAMED, plain, plainText } from './plain-text.ts'
+import { IS_NAME, type KnownNames, localOf, NAMED, plain, plainText } from './plain-text.ts'
 import { ARTICLES, HELP, IF, POLITE, SAYS_NOTHING, WITHIN } from './rules/harmless.ts'
 import { words } from './rules/pattern.ts'
 import { offsetOf, replaceTraced, type TracedText } from './traced-text.ts'
@@ -25,7 +25,7 @@ export interface Clause {
  * user `you are trying to contact` is no help, and neither is one that is not `in the contact list`.
  */
 const BOUNDARY = new RegExp(
-  `[.;!?。！？]+|(?<!\\b(?:to|you|can|not|by|for|with|from|pour|para|muchas|muito|neem|${WITHIN}|${ARTICLES})|${words(POLITE)},?)\\s(?=${HELP})`,
+  `[.;!?。！？]+|(?<!\\b(?:you|can|not|for|with|from|pour|para|muchas|muito|neem|${WITHIN}|${ARTICLES})|${words(POLITE)},?)\\s(?=${HELP})`,
   'g',
 )
 /** A host, an id or an apology that servers write before any sentence. */
@@ -108,9 +108,6 @@ function isForeign(text: string): boolean {
   const frame = text.slice(0, quote.index + quote[0].length)
   return !ON_RECIPIENT.test(frame) || (ON_SENDER.test(frame) && !frame.includes(NAMED.recipient))
 }
-
-/** The words of plain text that are in place of names. */
-export const IS_NAME: ReadonlySet<string> = new Set(Object.values(NAMED))
 
 export const tokensOf = (text: string): string[] => text.match(/[\p{L}\p{N}]+/gu) ?? []
 

@@ -56,6 +56,7 @@ export const NAMED = {
   ip: 'ipaddr',
   blockList: 'blocklisthost',
 } as const
+export const IS_NAME: ReadonlySet<string> = new Set(Object.values(NAMED))
 
 /**
  * The text in lower case without accents and punctuation inside of words, as the patterns of `RULES` expect it, with

@@ -57,7 +57,7 @@ const OF_PEOPLE = words(
 )
 
 /** Words before a noun that lies in their phrase: it begins no sentence, and is no subject. */
-export const WITHIN = 'in|on|at|of|within|among'
+export const WITHIN = 'in|on|at|of|to|by|within|among'
 export const ARTICLES = 'the|our|your|a|an|this'
 /** In an address book a user may not be found who exists. */
 const NOT_WITHIN = `(?<!(?:^| )(?:${WITHIN}) (?:(?:${ARTICLES}) )?)`

@@ -2,7 +2,7 @@
 // `user not found in white list`, so a clause with one leaves open whether the user exists.
 
 import { NAMED } from '../plain-text.ts'
-import { NO_SUCH_WORDS, NO_WORDS, NOBODY_WORDS, NOUNS, UNKNOWN_WORDS } from './lexicon.ts'
+import { MAILBOX, NO_SUCH_WORDS, NO_WORDS, NOBODY_WORDS, NOUN, NOUNS, UNKNOWN_WORDS } from './lexicon.ts'
 import { phrases, words } from './pattern.ts'
 
 /** Sentences and phrases around an unknown user. */
@@ -70,6 +70,24 @@ export const MAY_PASS = new RegExp(
 )
 /** `Keiner ist unbekannt`: two negations say that the user is known. */
 const DOUBLE_NEGATION = new RegExp(`${NEGATION} (?:[a-z]{1,12} )?${words(...NO_SUCH_WORDS)}`)
+/** Behind these is no name: `no such user in members`, whoever is called members. */
+const BEFORE_A_PLACE = (
+  'in on at of to by from within among per im auf bei beim von vom dans sur chez de du au en su nel di del na do op bij ' +
+  'van w z на от'
+).split(' ')
+const ARTICLES =
+  'the our this that your my a an dem den der diesem unserem le la les ce cet cette el los este il lo questo os het een deze'.split(
+    ' ',
+  )
+/** The same, of mailboxes: `not known to the recipient`, who exists. At an address there may be no user. */
+const TO_SOMEONE = `(?:${BEFORE_A_PLACE.filter((word) => word !== 'at').join('|')}) (?:(?:${ARTICLES.join('|')}) )?(?:mail|email|${MAILBOX})(?! lookup)`
+const KNOWER = new RegExp(
+  [
+    `${words(...UNKNOWN_WORDS, ...NO_SUCH_WORDS)}[^.;!,:]{0,12}? ${TO_SOMEONE}`,
+    `(?<![a-z])(?:dem|diesem|unserem) ${NOUN}`,
+    `${NOUN} (?:doesnt|does not|dont|do not) know`,
+  ].join('|'),
+)
 const KNOWN = phrases(
   ...[...FRAMES, ...NOBODY_WORDS, ...NO_SUCH_WORDS, ...UNKNOWN_WORDS, ...NOUNS, ...NO_WORDS, ...PARTICLES],
   NAMED.recipient,
@@ -92,29 +110,30 @@ const LEAST_STEM = 4
 /** The longest ending of an inflected word. A longer one is another word: `Empfängerliste`, `mailboxdatabase`. */
 const MOST_ENDING = 3
 
-/** Behind these is no name: `no such user in members`, whoever is called members. */
-const BEFORE_A_PLACE = new Set(
-  'in on at of to by from within among per im auf bei von dans sur de en su nel di na op van w z на от'.split(' '),
-)
-
 /** The words of the clause that are not known, but ids. A set is looked up, because a pattern takes long to compile. */
 export function leftWords({ text, ids }: { text: string; ids: ReadonlySet<string> }): string[] {
   const rest = text.replace(PLACES, ' ')
   const found = [...rest.matchAll(/[\p{L}\p{N}%]+/gu)]
   const tokens = found.map(([token]) => token)
   const denied = new Set(Array.from(rest.matchAll(DENIED), ({ index }) => index))
-  const left: string[] = [...(DOUBLE_NEGATION.exec(text) ?? [])]
+  const left: string[] = [DOUBLE_NEGATION, KNOWER].flatMap((pattern) => pattern.exec(rest) ?? [])
   let isPlace = false
   for (let at = 0; at < tokens.length; ) {
     const length = knownLength(tokens, at)
     const word = tokens[at]!
-    const isName = ids.has(word) && (!isPlace || (/\d/.test(word) && !BEFORE_A_PLACE.has(tokens[at - 1] ?? '')))
+    const isName = ids.has(word) && (!isPlace || (/\d/.test(word) && !isOfPlace(tokens, at)))
     const isKnown = length > 0 || isName || denied.has(found[at]!.index) || isGlued(word)
     if (!isKnown && /\p{L}/u.test(word)) left.push(word)
-    isPlace ||= length <= 1 && BEFORE_A_PLACE.has(word)
+    isPlace ||= length <= 1 && BEFORE_A_PLACE.includes(word)
     at += Math.max(1, length)
   }
   return left
+}
+
+/** Behind a preposition, and perhaps an article: `in our ldap1`. */
+function isOfPlace(tokens: readonly string[], at: number): boolean {
+  const last = ARTICLES.includes(tokens[at - 1] ?? '') ? tokens[at - 2] : tokens[at - 1]
+  return BEFORE_A_PLACE.includes(last ?? '')
 }
 
 /** How many words from here on are a known phrase: the longest one. */

@@ -460,14 +460,20 @@ const PREPOSITIONS = [
   'among the',
   'of the',
   'at your',
+  'to',
+  'to this',
+  'by the',
 ]
 const LISTS = ['list', 'lists', 'book', 'guide', 'portal', 'settings', 'page', 'team', 'terms', 'agreement', 'provider']
 const OWNERS = ['account', 'user', 'customer', 'address', 'mailbox', 'mail', 'recipient', 'contact', 'friends', 'safe']
 const CONDITIONS = [
   ...OWNERS.flatMap((owner) => LISTS.map((thing) => `${owner} ${thing}`)),
   ...OWNERS.map((owner) => `address book of the ${owner}`),
+  ...OWNERS,
   'blorple',
   'quux zibble',
+  'list3',
+  'ldap-1',
 ]
 
 export const LAWS: readonly Law[] = [
