@@ -44,6 +44,11 @@ const THERE_IS = words('known, exist, exists, vorhanden, gibt, finns')
 const NEGATION = words(...NO_WORDS, 'not, no, isnt, nicht, ne, pas, non, niet, nie, não, inte, ikke, не')
 /** A word that there is a user, where it is denied: `no such user exists`, `es gibt keinen Benutzer`. */
 const DENIED = new RegExp(`${THERE_IS}(?:(?<=${NEGATION}[^,:]{0,60})|(?=[^,:]{0,12}${NEGATION}))`, 'g')
+/** A word that the user is somewhere, unless something is denied: `ann@example.net is at mx9.example.org`. */
+const BEING = /(?<![a-z])(?:is|are|was|were|has|have|had|ist|sind|est|sont|es|esta|ha|e)(?![a-z])/g
+const DENIAL = new RegExp(
+  `${NEGATION}|${words(...UNKNOWN_WORDS, ...NO_SUCH_WORDS)}|(?<![a-z])(?:(?:do|does|did|is|was|has|ca)nt(?![a-z])|reject|refus|fail|error|undeliver|invalid|unavailable)`,
+)
 /** Where the user is unknown. A domain or a server without a preposition may be what is unknown, as in `no server`. */
 const PLACES = new RegExp(
   `(?<!not )(?:${words(
@@ -116,13 +121,19 @@ export function leftWords({ text, ids }: { text: string; ids: ReadonlySet<string
   const found = [...rest.matchAll(/[\p{L}\p{N}%]+/gu)]
   const tokens = found.map(([token]) => token)
   const denied = new Set(Array.from(rest.matchAll(DENIED), ({ index }) => index))
+  const affirming = new Set(
+    Array.from(rest.matchAll(/[^,:]+/g))
+      .filter(([part]) => !DENIAL.test(part))
+      .flatMap(({ 0: part, index }) => Array.from(part.matchAll(BEING), (being) => index + being.index)),
+  )
   const left: string[] = [DOUBLE_NEGATION, KNOWER].flatMap((pattern) => pattern.exec(rest) ?? [])
   let isPlace = false
   for (let at = 0; at < tokens.length; ) {
     const length = knownLength(tokens, at)
     const word = tokens[at]!
     const isName = ids.has(word) && (!isPlace || (/\d/.test(word) && !isOfPlace(tokens, at)))
-    const isKnown = length > 0 || isName || denied.has(found[at]!.index) || isGlued(word)
+    const isAffirming = length === 1 && affirming.has(found[at]!.index)
+    const isKnown = (length > 0 && !isAffirming) || isName || denied.has(found[at]!.index) || isGlued(word)
     if (!isKnown && /\p{L}/u.test(word)) left.push(word)
     isPlace ||= length <= 1 && BEFORE_A_PLACE.includes(word)
     at += Math.max(1, length)

@@ -365,6 +365,11 @@ const AFFIRMATIONS = [
     ...[`${noun} exists`, `${noun} known`, `${noun} is known`, `${noun} does exist`, `${noun} sent this`],
   ]),
   ...['Empfänger vorhanden', 'Den Benutzer gibt es', 'Användaren finns'],
+  ...['The user', 'This mailbox', 'ann@example.net', 'Mail for this domain'].flatMap((subject) => [
+    ...[`${subject} is here`, `${subject} is at mx9.example.org`, `${subject} was on host mx9.example.org`],
+  ]),
+  ...['There is a user with that name', 'This user has a mailbox at mx9.example.org', 'The address is with us'],
+  ...['Der Benutzer ist bei uns', 'Le compte est ici', 'El buzón está en mx9.example.org', 'Het postvak is hier'],
   ...['domain', 'server', 'mail server', 'host', 'system', 'directory', 'database'].flatMap((thing) => [
     ...[`No ${thing}`, `No ${thing} known`, `Unknown ${thing}`],
   ]),
