@@ -64,6 +64,10 @@ const PLACES = new RegExp(
   )}|(?<![a-z])no (?:nosso )?(?:servidor|sistema|dominio)(?![a-z]))`,
   'g',
 )
+/** What is unknown, or not recognised, is a part of the system: `user resolver not found`, `RCPT TO not recognized`. */
+const PART_UNKNOWN = new RegExp(
+  `(?<![a-z]|\\b(?:de|di) )(?:resolver|appliance|mailhost|vpopmail|chkuser|destination|response|session ?id|rcpt to) (?:(?:is|was) )?${words(...UNKNOWN_WORDS)}`,
+)
 /** Words of a condition that passes: the refusal may be temporary. */
 export const MAY_PASS = new RegExp(
   words(
@@ -126,7 +130,9 @@ export function leftWords({ text, ids }: { text: string; ids: ReadonlySet<string
       .filter(([part]) => !DENIAL.test(part))
       .flatMap(({ 0: part, index }) => Array.from(part.matchAll(BEING), (being) => index + being.index)),
   )
-  const left: string[] = [DOUBLE_NEGATION, KNOWER].flatMap((pattern) => pattern.exec(rest) ?? [])
+  const left: string[] = [DOUBLE_NEGATION.exec(text), PART_UNKNOWN.exec(text), KNOWER.exec(rest)].flatMap(
+    (match) => match ?? [],
+  )
   let isPlace = false
   for (let at = 0; at < tokens.length; ) {
     const length = knownLength(tokens, at)

@@ -430,6 +430,13 @@ const THINGS = [
     'list',
     'index',
     'store',
+    'resolver',
+    'appliance',
+    'mailhost',
+    'destination',
+    'response',
+    'session id',
+    'RCPT TO',
   ],
   ...['系统', '服务器', '伺服器', '系統', '的服务器', '列表'],
 ]
