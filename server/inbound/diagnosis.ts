@@ -3,7 +3,7 @@ import { classifyRefusal } from '../../mail/smtp/classify.ts'
 import { toReply } from '../../mail/smtp/reply.ts'
 import { readAs } from '../../mail/smtp/rules.ts'
 import { atMostRefused } from './member.ts'
-import { isBeforeRecipient, isOfOther, quotedReply } from './quoted-reply.ts'
+import { isAfterOurName, isBeforeRecipient, isOfOther, quotedReply } from './quoted-reply.ts'
 
 /** What a bounce says about one failed recipient. The readers of all formats fill it in. */
 export interface RecipientReport {
@@ -81,9 +81,11 @@ export function diagnose(report: RecipientReport): Diagnosis {
   const enhanced = candidates.find((each) => each && !each.endsWith('.0.0'))
   const fullReply: Reply = enhanced === undefined ? reply : { ...reply, enhanced }
   const phase = quoted && (isSenders || isBeforeRecipient(lines)) ? 'mail' : 'late'
-  const { outcome, reading: read } = classifyRefusal({ phase, reply: fullReply, mx, names: { recipient, ours } })
+  const names = { recipient, ours }
+  const { outcome, reading: read } = classifyRefusal({ phase, reply: fullReply, mx, names })
   const believed = quoted === undefined && read.kind === 'unknown' ? asReporters(read) : read
-  const reading = isDoubtful || (quoted && isOfOther(lines)) ? { ...read, kind: atMostRefused(read.kind) } : believed
+  const isOfNoServer = quoted && (isOfOther(lines) || isAfterOurName(lines, names))
+  const reading = isDoubtful || isOfNoServer ? { ...read, kind: atMostRefused(read.kind) } : believed
   const phrase = readAs(reading)
   const isRepeated = enhanced !== undefined && reply.text.includes(enhanced)
   const detail = [quoted?.code, !isRepeated && enhanced, reply.text].filter(Boolean).join(' ')

@@ -1,6 +1,8 @@
 // The reply of a server that a bounce quotes, and what the reporter says around it: which command it was to, and
 // whether it is a reply to our message at all.
 
+import { type KnownNames, NAMED, plainText } from '../../mail/smtp/plain-text.ts'
+
 /**
  * A reply code, at the start of a line or after its server, as in `mx.example.com: 550 ...`, `[192.0.2.1] 550 ...`,
  * `#550 ...`, `550: ...` and `returned '550 ...`.
@@ -69,6 +71,17 @@ export const namesNoServer = (line: string): boolean => NO_SERVER.test(line)
 /** Whether the words before the quoted reply say that it is of no server of the recipient. */
 export const isOfOther = (lines: readonly string[]): boolean =>
   lines.slice(0, lines.findIndex(quotesReply) + 1).some(namesNoServer)
+
+const NAMED_BEFORE = new RegExp(Object.values(NAMED).join('|'), 'g')
+
+/** Whether the reporter names us last before the reply: our own server may have said it, or about our return path. */
+export function isAfterOurName(lines: readonly string[], names: KnownNames): boolean {
+  const at = lines.findIndex(quotesReply)
+  const said = lines.slice(lines.lastIndexOf('', at) + 1, at).join(' ')
+  const named = plainText(`${said} ${beforeReply(lines[at] ?? '')}`, names).text.match(NAMED_BEFORE) ?? []
+  const last = named.filter((name) => name !== NAMED.ip).at(-1)
+  return last === NAMED.us || last === NAMED.ourAddress
+}
 
 /** How reporters introduce what a server said. */
 const SERVER =

@@ -211,6 +211,24 @@ test.each(Object.entries(MEMBERS))('where a member fails, the recipient does not
   await fc.assert(property, RUNS)
 })
 
+/** How reporters say that our own server refused our return path, as in a callout. */
+const CALLOUTS: Record<string, (line: string) => string> = {
+  Exim: (line) => `  ${ANN}\n    SMTP error from remote mail server after RCPT TO:<${RETURN_PATH}>:\n    ${line}`,
+  'a gateway': (line) => `<${ANN}>:\nSender verify failed for <${RETURN_PATH}>: ${line}`,
+  'words before the reply': (line) => `<${ANN}>\n  ${RETURN_PATH} could not be verified. Its server said:\n  ${line}`,
+  'our host': (line) => `<${ANN}>: host mail.sender.example[192.0.2.25] said: ${line}`,
+  'our host, alone': (line) => `<${ANN}>:\nConnected to rp.sender.example.\nRemote host said: ${line}`,
+}
+
+test.each(Object.entries(CALLOUTS))('what is said of us is refused at most of the recipient: %s', async (_, write) => {
+  const property = fc.asyncProperty(reply, async (line) => {
+    fc.pre(!line.includes('@'))
+    for (const [name, form] of Object.entries(IN_TEXT))
+      expect(isAtMostRefused(await against(form(write(line), line))), name).toBe(true)
+  })
+  await fc.assert(property, RUNS)
+})
+
 test('a report about another address says nothing of a recipient whose fields say nothing', async () => {
   for (const { mail, source } of REPORTS) {
     const text = textOf(mail)
