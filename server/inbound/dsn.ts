@@ -23,6 +23,9 @@ export function readDeliveryStatus(parts: Parts, ours: readonly string[] = []): 
   const notice = noticeOf(parts.text, parts.copy)
   const passages = passagesOf(notice, ours)
   const isSenders = isBeforeRecipient(notice)
+  const reached = groups
+    .filter((fields) => !failed.includes(fields))
+    .flatMap((fields) => addressesOf(fields).map(lowerAscii))
   const reported = groups.flatMap((fields) => addressesOf(fields).map(lowerAscii))
   // Where the text names one that no field names, the reply may be about that one. Help has an address, too.
   const isOfMember =
@@ -45,7 +48,10 @@ export function readDeliveryStatus(parts: Parts, ours: readonly string[] = []): 
       ...told,
       isSenders: isBeforeRecipient(about) ?? isSenders,
       isDoubtful:
-        (member === undefined && isOfMember) || isDoubtful(fields, told) || own.some(({ beside }) => beside.length > 0),
+        (member === undefined && isOfMember) ||
+        isDoubtful(fields, told) ||
+        own.some(({ beside }) => beside.length > 0) ||
+        reached.some(isNamed),
     }
     const diagnosis = diagnoseBoth(report, diagnosticOf(fields), { about, general })
     const failedAddress = nameIn(fields, 'x-actual-recipient') ?? member ?? nameIn(fields, 'final-recipient')

@@ -229,6 +229,16 @@ test.each(Object.entries(CALLOUTS))('what is said of us is refused at most of th
   await fc.assert(property, RUNS)
 })
 
+test('a report that says that the recipient was reached, or is still tried, counts refused at most', async () => {
+  const action = fc.constantFrom('delivered', 'relayed', 'expanded', 'delayed')
+  const property = fc.asyncProperty(reply, action, fc.boolean(), async (line, action, isFirst) => {
+    const other = group('', '2.0.0').replace('failed', action)
+    const groups = isFirst ? [other, quoting(line)] : [quoting(line), other]
+    expect(isAtMostRefused(await against(dsn(SYSTEM, 'Sorry.', groups.join('\n'))))).toBe(true)
+  })
+  await fc.assert(property, RUNS)
+})
+
 test('a report about another address says nothing of a recipient whose fields say nothing', async () => {
   for (const { mail, source } of REPORTS) {
     const text = textOf(mail)
