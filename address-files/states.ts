@@ -16,7 +16,7 @@ const FEW = 20
 
 /** Words of life, in the languages of the providers' exports. */
 const LIFE = [
-  'valid, delivered, sent, active, opened, open, clicked, click, soft, temporary, deferred, expired',
+  'valid, delivered, sent, active, opened, open, clicked, click, soft, temporary, transient, deferred, expired',
   'gültig, zugestellt, gesendet, versendet, aktiv, geöffnet, geklickt, weich, temporär, vorübergehend, verzögert, abgelaufen',
   'valide, délivré, délivrée, livré, distribué, envoyé, envoyée, actif, active, ouvert, cliqué, temporaire, différé, expiré',
   'válido, válida, entregado, enviado, enviada, activo, activa, abierto, clic, temporal, suave, diferido, aplazado, caducado',
@@ -35,7 +35,10 @@ const DATE = /^(?:\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{4})(?![\w.])|^\d{4}-\
 const A_DATE = 'a date'
 /** Columns of the time when an entry ends, which only some have. Other dates, such as the last visit, divide nothing. */
 const ENDS = ['expires, expiry, expired, expiration, until, ends, ended, removed, lifted']
-const countedAs = (cell: string) => (DATE.test(cell) ? A_DATE : cell)
+type CountedAs = (cell: string) => string
+const whole: CountedAs = (cell) => (DATE.test(cell) ? A_DATE : cell)
+/** `Delivered` of `Delivered at 10:31`, and `250` of `250 2.0.0 OK`. */
+const beginning: CountedAs = (cell) => /^(?:[245]\d\d(?=[ -])|\p{L}+)/u.exec(cell)?.[0] ?? cell
 /** Columns of states, in whatever words their values are. */
 const STATES = [
   'status, state, event, result, verdict, outcome, disposition, zustand, ergebnis, statut, état, résultat, estado',
@@ -63,7 +66,8 @@ export function statesOf(all: readonly Row[], headings: readonly string[], addre
   })
   const ofLife = columns.filter(({ column, counts }) => {
     const isOfLife = isAlive(wordsOf(column))
-    return Object.keys(counts).some((value) => isAlive(wordsOf(value)) || (isOfLife && isYes(value.toLowerCase())))
+    const isYesTo = (value: string) => isYes(value.toLowerCase()) || (value === A_DATE && '' in counts)
+    return Object.keys(counts).some((value) => isAlive(wordsOf(value)) || (isOfLife && isYesTo(value)))
   })
   if (ofLife.length > 0) return ofLife
   return columns.filter(({ column, counts }) => divides(Object.keys(counts), wordsOf(column)))
@@ -88,6 +92,10 @@ const isYes = (answer: string) => YES.has(answer) || answer === 'x'
 
 /** How many rows have each value of a column; undefined when it has more than a few. */
 export function countsOf(rows: readonly Row[], index: number): Record<string, number> | undefined {
+  return countsAs(rows, index, whole) ?? countsAs(rows, index, beginning)
+}
+
+function countsAs(rows: readonly Row[], index: number, countedAs: CountedAs): Record<string, number> | undefined {
   const counts = new Map<string, { value: string; count: number }>()
   for (const { cells } of rows) {
     const value = countedAs((cells[index] ?? '').trim())
@@ -103,8 +111,13 @@ export function countsOf(rows: readonly Row[], index: number): Record<string, nu
 export function rowsWhere(rows: readonly Row[], headings: readonly string[], conditions: readonly Condition[]): Row[] {
   const wanted = conditions.map(({ column, values }) => {
     const index = indexOf(headings, column)
+    const countedAs = countsAs(rows, index, whole) ? whole : beginning
+    const valuesIn = ({ cells }: Row) => {
+      const cell = (cells[index] ?? '').trim()
+      return [cell, countedAs(cell)].map((value) => value.toLowerCase())
+    }
     const set = new Set(values.map((value) => value.trim().toLowerCase()))
-    const found = new Set(rows.flatMap((row) => valuesIn(row, index)))
+    const found = new Set(rows.flatMap(valuesIn))
     const missing = values.find((value) => !found.has(value.trim().toLowerCase()))
     if (missing !== undefined) {
       const counts = countsOf(rows, index)
@@ -113,15 +126,9 @@ export function rowsWhere(rows: readonly Row[], headings: readonly string[], con
         `No row has ${JSON.stringify(missing)} in the column ${JSON.stringify(column)}.${known}`,
       )
     }
-    return { index, set }
+    return { valuesIn, set }
   })
-  return rows.filter((row) => wanted.every(({ index, set }) => valuesIn(row, index).some((value) => set.has(value))))
-}
-
-/** What a condition may name of a row: its cell, and what is counted of it. */
-function valuesIn({ cells }: Row, index: number): string[] {
-  const cell = (cells[index] ?? '').trim()
-  return [cell.toLowerCase(), countedAs(cell)]
+  return rows.filter((row) => wanted.every(({ valuesIn, set }) => valuesIn(row).some((value) => set.has(value))))
 }
 
 export const shownCounts = (counts: Record<string, number>): string =>

@@ -212,6 +212,52 @@ test('rows that a column divides are not read without a choice, in whatever word
   )
 })
 
+test('a state counts whatever is behind it in its cell', () => {
+  const recipients = { heading: 'Recipient', cells: Array.from({ length: 60 }, (_, i) => `ann${i}@a.test`) }
+  const divided = fc.oneof(
+    fc.constantFrom(...LANGUAGES).chain(({ states, alive, dead }) =>
+      fc.record({
+        heading: fc.constantFrom(...states),
+        alive: fc.constantFrom(...alive),
+        dead: fc.constantFrom(...dead.filter((value) => !value.includes(' '))),
+      }),
+    ),
+    fc.record({
+      heading: fc.constantFrom('response', 'SMTP reply', 'blorple'),
+      alive: fc.constantFrom('250', '451'),
+      dead: fc.constant('550'),
+    }),
+  )
+  const detail = fc.constantFrom(
+    (i: number) => ` 10:31:${i}`,
+    (i: number) => ` (mx${i}.a.test)`,
+    (i: number) => ` 2.0.0 id=${i}`,
+    (i: number) => ` - ${i} of 60`,
+  )
+  fc.assert(
+    fc.property(divided, detail, fc.integer({ min: 1, max: 59 }), ({ heading, alive, dead }, detail, firstDead) => {
+      const cells = recipients.cells.map((_, i) => `${i < firstDead ? alive : dead}${detail(i)}`)
+      const text = written({
+        ...{ separator: ',', quotesAll: false, lineEnd: '\n', before: '' },
+        columns: [recipients, { heading, cells }],
+      })
+      expect(faultOf(text)).toMatch('Some rows may be of mailboxes that take mail.')
+      const [beginning = ''] = /^\d+|^\p{L}+/u.exec(dead) ?? []
+      expect(emailsIn(text, { where: [{ column: heading, values: [beginning] }] })).toEqual(
+        recipients.cells.slice(firstDead),
+      )
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('a time of life that only some rows have divides them', () => {
+  const text = 'email,delivered_at\na@one.example,2026-11-30 10:31\nb@two.example,\n'
+  expect(faultOf(text)).toMatch('"delivered_at": a date 1, (empty) 1')
+  expect(emailsIn(text, { where: [{ column: 'delivered_at', values: [''] }] })).toEqual(['b@two.example'])
+  expect(emailsIn('email,sent_at\na@one.example,2026-11-30\nb@two.example,2026-11-30\n')).toHaveLength(2)
+})
+
 test('without headings the column of most different addresses is read, and two that are alike are refused', () => {
   fc.assert(
     fc.property(shape, ({ recipients, states, ...shape }) => {
