@@ -3,14 +3,19 @@ import type { PgUpdateSetSource } from 'drizzle-orm/pg-core'
 import { changeAs, type Requester } from '../access/audit/change-as.ts'
 import { record } from '../access/audit/record-change.ts'
 import type { DatabaseClock } from '../db/clock.ts'
-import type { Database } from '../db/connect.ts'
-import { and, asc, eq, isNull, lte, or, sql } from '../db/drizzle.ts'
+import type { Database, Transaction } from '../db/connect.ts'
+import { and, asc, eq, isNull, lte, ne, or, sql } from '../db/drizzle.ts'
 import type { Sealer } from '../db/encryption.ts'
 import { newId, publicId } from '../db/ids.ts'
+import { lockAccount } from '../db/lock-account.ts'
 import { accounts, dkimKeys, domains } from '../db/schema.ts'
 import { one } from '../db/statement.ts'
 import { isNameTaken } from '../directory/verified-names.ts'
+import { failField } from '../errors.ts'
 import { makeDkimKey } from './dkim-key.ts'
+
+/** The most domains that calls add to an account: List domains returns all of them in one response. */
+const MAX_DOMAINS = 1_000
 
 export type DkimKeyRow = typeof dkimKeys.$inferSelect
 
@@ -65,13 +70,25 @@ async function insertDomain({ db, sealer, clock }: DomainParts, domain: NewDomai
   const id = newId(now.getTime())
   const key = await makeDkimKey(sealer, newId(now.getTime()), id, now)
   await changeAs(db, requester, async (tx, author) => {
+    await lockAccount(tx, accountId)
     const row = { id, accountId, name, status: 'pending', nextCheckAt: now, warmsUp, requiresTls } as const
     const target = [domains.accountId, domains.name]
     const [created] = await tx.insert(domains).values(row).onConflictDoNothing({ target }).returning()
     if (!created) return
+    if (author && author.actor.kind !== 'operator') await refuseWithoutRoom(tx, domain)
     await tx.insert(dkimKeys).values(key)
     if (author) await record(tx, { ...author, action: 'domain.create', target: name, after: recorded(created) })
   })
+}
+
+/** Throws when the account has as many other domains as calls may add. */
+export async function refuseWithoutRoom(
+  from: Database | Transaction,
+  { accountId, name }: Pick<NewDomain, 'accountId' | 'name'>,
+): Promise<void> {
+  const others = and(eq(domains.accountId, accountId), ne(domains.name, name))
+  if ((await from.$count(domains, others)) < MAX_DOMAINS) return
+  throw failField('domain', `is one too many: the account has ${MAX_DOMAINS}. Delete those that send nothing any more`)
 }
 
 /** The columns of a domain that the operator vouches for. */

@@ -3,9 +3,7 @@ import type { DomainService, Domain as Message, UpdateDomainRequest } from '../.
 import { requesterOf } from '../access/audit/requester.ts'
 import { accountOf } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
-import { eq } from '../db/drizzle.ts'
 import { parsePublicId } from '../db/ids.ts'
-import { domains } from '../db/schema.ts'
 import { one } from '../db/statement.ts'
 import {
   changeSettings,
@@ -15,6 +13,7 @@ import {
   findDomain,
   findDomainById,
   listDomains,
+  refuseWithoutRoom,
 } from '../domains/domains.ts'
 import { readSendingDomain } from '../domains/name.ts'
 import { makeNextDkimKey } from '../domains/rotation.ts'
@@ -23,8 +22,6 @@ import type { Backend } from './backend.ts'
 import { createConcurrencyLimit } from './concurrency-limit.ts'
 import { createShowDomains } from './shown-domains.ts'
 
-/** The most domains of an account: List domains returns all of them in one response. */
-const MAX_DOMAINS = 1_000
 /** The most key creations and DNS checks that run at a time for one account, in this process. */
 const MAX_CONCURRENT = 5
 const RETRY_SECONDS = 2
@@ -54,9 +51,11 @@ export function createDomainService(parts: DomainServiceParts): ServiceImpl<type
       const name = readName(domain)
       const requester = requesterOf(values)
       const { accountId } = requester
-      const isNew = await isNewDomain(db, accountId, name)
       const create = () => createDomain(parts, { accountId, name, status: 'pending', requiresTls, requester })
-      return shown(await (isNew ? limited(accountId, create) : create()))
+      if (await findDomain(db, accountId, name)) return shown(await create())
+      // Before a key is made. Whether there still is room then, the transaction of the domain decides.
+      await refuseWithoutRoom(db, { accountId, name })
+      return shown(await limited(accountId, create))
     },
     getDomain: async ({ id }, context) => shown(await readOwn(db, accountOf(context), id)),
     async updateDomain(request, context) {
@@ -88,13 +87,6 @@ async function readOwn(db: Database, accountId: string, id: string): Promise<Dom
   const domain = uuid && (await findDomainById(db, uuid))
   if (domain && domain.accountId === accountId) return domain
   throw fail('not_found', 'There is no such domain in this account.')
-}
-
-/** Whether a domain is new to the account. Throws when the account has no room for a new domain. */
-async function isNewDomain(db: Database, accountId: string, name: string): Promise<boolean> {
-  if (await findDomain(db, accountId, name)) return false
-  if ((await db.$count(domains, eq(domains.accountId, accountId))) < MAX_DOMAINS) return true
-  throw failField('domain', `is one too many: the account has ${MAX_DOMAINS}. Delete those that send nothing any more`)
 }
 
 /** The settings that a request changes. An empty pool means none. */
