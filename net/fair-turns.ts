@@ -6,6 +6,10 @@ const TURNS = 32
 const LONG_ROUND_MS = 10
 /** The most pieces of work at hand: half as many queries of an account may be in front of one of another account. */
 const PIECES = 256
+/** The line of all callers without an account. No account has this id. */
+const STRANGERS = ''
+/** The most strangers in that line. The next one is of the network whose turn it is. */
+const STRANGERS_IN_LINE = 16
 /** A piece of work that takes longer waits for others: it does not count from then on. */
 const LONGEST_MS = 1_000
 
@@ -20,6 +24,7 @@ interface Piece {
  */
 export class FairTurns {
   readonly #turns = new FairSlots({ slots: TURNS, perAccount: asManyAsLeft })
+  readonly #strangers = new FairSlots({ slots: STRANGERS_IN_LINE, perAccount: asManyAsLeft })
   #round: Release[] = []
   #roundBeganAtMs = 0
   readonly #pieces = new FairSlots({ slots: PIECES, perAccount: asManyAsLeft })
@@ -37,6 +42,13 @@ export class FairTurns {
     if (!endTurn) return this.#turns.acquire({ accountId }).then((endTurn) => this.#beginTurn(endTurn!))
     this.#beginTurn(endTurn)
     return undefined
+  }
+
+  /** The same for a caller without an account. All of them share the turns of one account, and their networks these. */
+  async takeAsStranger(network: string): Promise<void> {
+    const leave = await this.#strangers.acquire({ accountId: network })
+    await this.take(STRANGERS)
+    leave!()
   }
 
   /**

@@ -97,7 +97,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const sendBatch = createBatch({ send, idempotency, turns, stopping: stopping.signal })
   const [logKey] = sealer.deriveKeys('log')
   const hashAddress = createAddressHash(logKey)
-  const identify = createIdentify({ db, clock })
+  const identify = createIdentify({ db, clock, turns })
   const gate = createKeyGate({ db, clock, limits, identify, turns, onCount: parts.onCount })
   const { verifyNow } = createDomainVerification(parts)
   const warn = (message: string) => (err: unknown) => log.warn({ err }, message)
@@ -105,7 +105,7 @@ export async function createApi(parts: ApiParts): Promise<Api> {
   const replay = createReplay({ db, clock, workflows, tracing, report: reportReplay })
   const signer = createReceiptSigner({ db, clock, sealer })
   const inbox = parts.inbox && createInboxMessages({ db, inbox: parts.inbox })
-  const people = createPeople(parts)
+  const people = createPeople({ ...parts, turns })
 
   const senderDomains = createSenderDomains({ db, sealer })
   const refusedSends = new RefusedSends(parts, warn('refused sends were not stored'))

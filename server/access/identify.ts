@@ -1,4 +1,6 @@
 import { createBoundedMap } from '../../net/bounded-map.ts'
+import { FairTurns } from '../../net/fair-turns.ts'
+import { networkOf } from '../../net/network.ts'
 import { createReadCache } from '../async/read-cache.ts'
 import type { Caller, Visitor } from '../caller.ts'
 import type { DatabaseClock } from '../db/clock.ts'
@@ -30,14 +32,23 @@ export interface StoredKey {
   lastUsedAtMs: number
 }
 
-type IdentifyParts = { db: Database; clock: DatabaseClock }
+interface IdentifyParts {
+  db: Database
+  clock: DatabaseClock
+  /** Callers whose key is not known yet share the turns of one account. */
+  turns?: FairTurns
+}
 
 /**
  * Finds the valid key of a call; undefined for a call that has none and needs none. A call without a valid key is
  * counted against its address. An address over its limit can only use keys that have been valid before: a flood of
  * invented keys costs no queries and locks out no other caller.
  */
-export function createIdentify({ db, clock }: IdentifyParts): (call: Visitor) => Promise<StoredKey | undefined> {
+export function createIdentify({
+  db,
+  clock,
+  turns = new FairTurns(),
+}: IdentifyParts): (call: Visitor) => Promise<StoredKey | undefined> {
   const read = async (hash: string) => {
     const row = await stepInTime(
       db,
@@ -54,7 +65,9 @@ export function createIdentify({ db, clock }: IdentifyParts): (call: Visitor) =>
     const key = await find(hash).catch((cause) => {
       throw notChecked(cause)
     })
-    return key && !key.revoked && key.expiresAtMs > clock.now() ? key : undefined
+    if (key && !key.revoked && key.expiresAtMs > clock.now()) return key
+    validHashes.delete(hash)
+    return undefined
   }
 
   async function check(hash: string): Promise<StoredKey | undefined> {
@@ -66,14 +79,17 @@ export function createIdentify({ db, clock }: IdentifyParts): (call: Visitor) =>
     }
   }
 
+  /** All calls that bring the same key at the same moment share one look-up, which is counted once. */
+  const findKnown = (hash: string | undefined) =>
+    hash !== undefined && (validHashes.has(hash) || pendingHashes.has(hash)) ? findValid(hash) : undefined
+
   return async ({ authorization, remoteAddress, keyOptional, tellRate }) => {
     const hash = hashIn(authorization)
-    // All calls that bring the same key at the same moment share one look-up, which is counted once.
-    if (hash !== undefined && (validHashes.has(hash) || pendingHashes.has(hash))) {
-      const key = await findValid(hash)
-      if (key) return key
-      validHashes.delete(hash)
-    }
+    const known = await findKnown(hash)
+    if (known) return known
+    await turns.takeAsStranger(networkOf(remoteAddress))
+    const knownNow = await findKnown(hash)
+    if (knownNow) return knownNow
     const visited = visit(remoteAddress)
     const { over, limit, leftMs, forget } = visited
     const isOpen = keyOptional && authorization === null

@@ -29,7 +29,8 @@ interface KeyGateParts {
  * in use the count is the only query.
  */
 export function createKeyGate({ db, clock, limits, onCount, ...parts }: KeyGateParts): KeyGate {
-  const { identify = createIdentify({ db, clock }), turns = new FairTurns() } = parts
+  const { turns = new FairTurns() } = parts
+  const { identify = createIdentify({ db, clock, turns }) } = parts
   const count = createTierCount({ db, limits, onCount })
   const noteUse = createLastUses(db)
 

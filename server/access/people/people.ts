@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { FairTurns } from '../../../net/fair-turns.ts'
 import type { OperatorLimits } from '../../config/limits.ts'
 import type { DatabaseClock } from '../../db/clock.ts'
 import type { Database } from '../../db/connect.ts'
@@ -22,6 +23,7 @@ interface PeopleParts {
   log: Logger
   /** The limits of tiers. */
   limits: OperatorLimits
+  turns?: FairTurns
   /** Called with each call that was counted against its account's limit. */
   onCount?(admitted: boolean): void
   /** Where callers reach this server; called once it listens. */

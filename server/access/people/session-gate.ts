@@ -1,4 +1,6 @@
 import { Access } from '../../../gen/verdict/admin/v1/options_pb.ts'
+import { FairTurns } from '../../../net/fair-turns.ts'
+import { networkOf } from '../../../net/network.ts'
 import type { SessionCall, SessionGate } from '../../caller.ts'
 import type { OperatorLimits } from '../../config/limits.ts'
 import type { DatabaseClock } from '../../db/clock.ts'
@@ -26,6 +28,8 @@ interface SessionGateParts {
   cookie(): SessionCookie
   /** The limits of tiers. */
   limits: OperatorLimits
+  /** Callers whose session is not known yet share the turns of one account. */
+  turns?: FairTurns
   /** Called with each call that was counted against its account's limit. */
   onCount?(admitted: boolean): void
 }
@@ -40,13 +44,14 @@ const CALLS_PER_SESSION = { limit: 3_000, windowMs: 60_000 }
  * belong to, `insufficient_role`, `confirmation_required` and `rate_limit_exceeded`.
  */
 export function createSessionGate(parts: SessionGateParts): SessionGate {
-  const { db, clock, cookie } = parts
+  const { db, clock, cookie, turns = new FairTurns() } = parts
   const stranger = createStrangers()
   const openCall = createStrangers()
   const countSession = createWindows(CALLS_PER_SESSION)
   const countForTier = createTierCount(parts)
 
   return async (call) => {
+    await turns.takeAsStranger(networkOf(call.remoteAddress))
     const rule = ruleOf(call.method)
     if (rule.access === Access.OPEN) {
       countVisit(clock, openCall(call.remoteAddress), 'this address', call)
