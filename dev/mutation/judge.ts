@@ -2,45 +2,40 @@ import { readFileSync } from 'node:fs'
 import type { Load } from './hooks.ts'
 import { dependentsOf, importsOf } from './imports.ts'
 import { type Mutant, mutate } from './mutants.ts'
+import type { Coverage } from './setup.ts'
 import type { TestRun, TestRuns } from './test-runs.ts'
 
-// Judges mutants: each one runs the tests that reach it until one is red. The fastest come first, and those
-// that killed others of its file. Slow tests run for the survivors of the quick ones, in the second half of the time:
-// the share that they kill is taken for those that they did not meet. They mostly wait, so several mutants run side by
-// side.
+// Judges mutants: each one runs the tests that reach it until one is red. The fastest come first, and those that
+// killed others of its file. Several mutants run side by side, because most tests wait.
 
 export interface MutantJudgement extends Mutant {
   verdict: 'killed' | 'timed out' | 'survived'
   /** The first red test. A survivor has none, because its tests are green or because no test reaches it. */
   by?: string
+  redTest?: string
   isReached: boolean
-  /** A survivor of the quick tests that no slow test met, because the time was over. */
-  isOpen?: true
-  /** A slow test killed it. */
-  isLate?: boolean
 }
 
 /** What a test file does without a mutant. */
 interface Baseline {
   test: string
   durationMs: number
-  reached: Record<string, [start: number, end: number, count: number][]>
+  reached: TestRun['reached']
+  /** Some of its tests need others before them: all run with each mutant. */
+  isWhole?: true
 }
 
 /** A mutant may be slower than its tests, and the machine busier than before. */
 const limitOf = ({ durationMs }: Baseline) => 5_000 + 4 * durationMs
 
-/** A test file that takes longer is slow: most waits for time to pass. */
-const QUICK_MS = 3_000
-
 /** No test file takes this long, on any machine. */
 const PATIENCE_MS = 300_000
 
 /** A worker serves this many mutants. Then the tests that killed some must pass in it, or none of its kills counts. */
-const BATCH = { quick: 50, slow: 5 }
+const BATCH = 10
 
-/** Workers side by side: a quick test keeps a processor busy. */
-export const WORKERS = { quick: 1, slow: 6 }
+/** Mutants side by side. */
+export const WORKERS = 4
 
 interface Judge {
   root: string
@@ -55,23 +50,9 @@ interface Judge {
 }
 
 export async function judgeMutants(mutants: Mutant[], judge: Judge): Promise<MutantJudgement[]> {
-  const { minutes, progress } = judge
   const imports = importsOf(judge.root)
   const baselines = await measure(judge, [...dependentsOf(imports, judge.code)])
-  const quick = baselines.filter(({ durationMs }) => durationMs <= QUICK_MS)
-  const slow = baselines.filter(({ durationMs }) => durationMs > QUICK_MS)
-  const court = new Court({ ...judge, imports, baselines })
-  const judged = [...(await court.judgeAll(mutants, quick, 'quick', slow.length > 0 ? minutes / 2 : minutes)).values()]
-  const survivors = judged.filter(isSurvivor)
-  if (slow.length === 0 || survivors.length === 0) return judged
-  progress(`the survivors meet ${slow.length} slow test files`)
-  const again = await court.judgeAll(survivors, slow, 'slow', minutes / 2)
-  return judged.map((judgement) => {
-    if (!isSurvivor(judgement)) return judgement
-    const second = again.get(judgement)
-    if (!second) return { ...judgement, isOpen: true }
-    return { ...second, isReached: second.isReached || judgement.isReached, isLate: !isSurvivor(second) }
-  })
+  return new Court({ ...judge, imports, baselines }).judgeAll(mutants)
 }
 
 type CourtParts = Judge & { imports: ReturnType<typeof importsOf>; baselines: Baseline[] }
@@ -84,56 +65,59 @@ class Court {
     this.#parts = parts
   }
 
-  /** Judges mutants by these tests for as long as the time lasts. */
-  async judgeAll(mutants: Mutant[], tests: Baseline[], speed: 'quick' | 'slow', minutes: number) {
-    const { workers, progress } = this.#parts
+  /** Judges mutants for as long as the time lasts. */
+  async judgeAll(mutants: Mutant[]): Promise<MutantJudgement[]> {
+    const { workers, minutes, progress } = this.#parts
     const deadline = AbortSignal.timeout(minutes * 60_000)
-    const judged = new Map<Mutant, MutantJudgement>()
+    const judged: MutantJudgement[] = []
     let next = 0
     const work = async (runs: TestRuns) => {
       while (next < mutants.length && !deadline.aborted) {
-        const batch = mutants.slice(next, next + BATCH[speed])
-        next += BATCH[speed]
-        for (const [mutant, judgement] of await this.#judgeBatch(runs, batch, tests, deadline))
-          judged.set(mutant, judgement)
-        const survived = [...judged.values()].filter(isSurvivor).length
-        progress(`${judged.size} of ${mutants.length} mutants, ${survived} survived`)
+        const batch = mutants.slice(next, next + BATCH)
+        next += BATCH
+        judged.push(...(await this.#judgeBatch(runs, batch, deadline)))
+        const survived = judged.filter(({ verdict }) => verdict === 'survived').length
+        progress(`${judged.length} of ${mutants.length} mutants, ${survived} survived`)
       }
     }
-    await Promise.all(workers.slice(0, WORKERS[speed]).map(work))
+    await Promise.all(workers.map(work))
     return judged
   }
 
-  async #judgeBatch(runs: TestRuns, batch: Mutant[], tests: Baseline[], deadline: AbortSignal) {
+  async #judgeBatch(runs: TestRuns, batch: Mutant[], deadline: AbortSignal) {
     const judgements = new Map<Mutant, MutantJudgement>()
     await runs.freshWorker()
-    for (const mutant of batch) if (!deadline.aborted) judgements.set(mutant, await this.#judgeOne(runs, mutant, tests))
-    if (await this.#areBelievable(runs, [...judgements.values()])) return judgements
+    for (const mutant of batch) if (!deadline.aborted) judgements.set(mutant, await this.#judgeOne(runs, mutant))
+    if (await this.#areBelievable(runs, [...judgements.values()])) return judgements.values()
     this.#parts.progress('a test fails without a mutant: each mutant of this batch runs again, in a process of its own')
     for (const [mutant, { verdict }] of judgements) {
       if (verdict !== 'killed') continue
       await runs.freshWorker()
-      judgements.set(mutant, await this.#judgeOne(runs, mutant, tests))
+      judgements.set(mutant, await this.#judgeOne(runs, mutant))
     }
-    return judgements
+    return judgements.values()
   }
 
-  async #judgeOne(runs: TestRuns, mutant: Mutant, tests: Baseline[]): Promise<MutantJudgement> {
-    const files = [...dependentsOf(this.#parts.imports, [mutant.file])]
+  async #judgeOne(runs: TestRuns, mutant: Mutant): Promise<MutantJudgement> {
+    const { imports, baselines } = this.#parts
+    const files = [...dependentsOf(imports, [mutant.file])]
     const worth = (baseline: Baseline) => {
       const { kills, spentMs } = this.#recordOf(baseline, mutant)
       return kills / spentMs
     }
-    const reaching = tests.filter((baseline) => reaches(baseline, mutant, files)).sort((a, b) => worth(b) - worth(a))
+    const reaching = baselines
+      .filter((baseline) => reaches(baseline, mutant, files))
+      .sort((a, b) => worth(b) - worth(a))
     const mutated = { file: mutant.file, text: mutate(readFileSync(mutant.file, 'utf8'), mutant) }
     for (const baseline of reaching) {
-      const { verdict, error, durationMs } = await runWithin(runs, baseline, { files, mutated })
+      const skipped = baseline.isWhole ? [] : testsThatMiss(baseline, mutant)
+      const { verdict, error, redTest, durationMs } = await runWithin(runs, baseline, { files, mutated, skipped })
       const record = this.#recordOf(baseline, mutant)
       record.spentMs += durationMs
       if (verdict === 'passed') continue
       if (verdict === 'timed out') return { ...mutant, verdict, by: baseline.test, isReached: true }
       record.kills++
-      return { ...mutant, verdict: 'killed', by: `${baseline.test}: ${error}`, isReached: true }
+      return { ...mutant, verdict: 'killed', by: `${baseline.test}: ${error}`, redTest, isReached: true }
     }
     return { ...mutant, verdict: 'survived', isReached: reaching.length > 0 }
   }
@@ -148,12 +132,16 @@ class Court {
 
   /** Whether all tests that killed one of these mutants pass without it, in the same worker. */
   async #areBelievable(runs: TestRuns, judgements: MutantJudgement[]): Promise<boolean> {
-    const killers = new Set(
-      judgements.flatMap(({ verdict, by }) => (verdict === 'killed' && by ? by.split(': ', 1) : [])),
-    )
-    for (const baseline of this.#parts.baselines.filter(({ test }) => killers.has(test))) {
-      const { verdict } = await runs.run(baseline.test, { files: [], limitMs: limitOf(baseline) })
-      if (verdict !== 'passed') return false
+    const kills = judgements.filter(({ verdict }) => verdict === 'killed')
+    for (const baseline of this.#parts.baselines) {
+      const red = kills.filter(({ by }) => by?.startsWith(`${baseline.test}: `)).map(({ redTest }) => redTest)
+      if (red.length === 0) continue
+      const skipped =
+        baseline.isWhole || red.includes(undefined) ? [] : testsOf(baseline).filter((test) => !red.includes(test))
+      const { verdict } = await runs.run(baseline.test, { files: [], skipped, limitMs: limitOf(baseline) })
+      if (verdict === 'passed') continue
+      if (skipped.length > 0) baseline.isWhole = true
+      return false
     }
     return true
   }
@@ -163,38 +151,41 @@ class Court {
  * Runs a test with a mutant. A time-out counts when the test without the mutant is in time right after it. When it is
  * not, the machine has become slower: the test gets a new limit.
  */
-async function runWithin(runs: TestRuns, baseline: Baseline, load: Pick<Load, 'files' | 'mutated'>): Promise<TestRun> {
+async function runWithin(
+  runs: TestRuns,
+  baseline: Baseline,
+  load: Pick<Load, 'files' | 'mutated'> & { skipped: string[] },
+): Promise<TestRun> {
   for (;;) {
     const limitMs = limitOf(baseline)
     const run = await runs.run(baseline.test, { ...load, limitMs })
     if (run.verdict !== 'timed out') return run
     // What hangs would disturb the test.
     await runs.freshWorker()
-    const { durationMs } = await runGreen(runs, baseline.test, { files: [], limitMs: PATIENCE_MS })
+    const { skipped } = load
+    const { durationMs } = await runGreen(runs, baseline.test, { files: [], skipped, limitMs: PATIENCE_MS })
     if (durationMs <= limitMs) return run
     baseline.durationMs = durationMs
   }
 }
 
-const isSurvivor = ({ verdict }: MutantJudgement) => verdict === 'survived'
-
-/** Runs every test file without a mutant, the fastest come first. */
-async function measure(judge: Judge, files: string[]): Promise<Baseline[]> {
-  const { code, tests, workers, progress } = judge
-  const [runs] = workers
-  if (!runs) throw new Error('no worker runs tests')
+/** Runs every test file without a mutant. */
+async function measure({ code, tests, workers, progress }: Judge, files: string[]): Promise<Baseline[]> {
   const baselines: Baseline[] = []
+  const waiting = [...tests]
   const measured = { files, measured: code, limitMs: PATIENCE_MS }
-  // The first run also starts PostgreSQL and loads the packages.
-  const [first] = tests
-  if (first) await runs.run(first, measured)
-  for (const test of tests) {
-    const run = await runGreen(runs, test, measured)
-    baselines.push({ test, durationMs: run.durationMs, reached: run.reached })
+  const work = async (runs: TestRuns) => {
+    // The first run also starts PostgreSQL and loads the packages.
+    if (tests[0]) await runs.run(tests[0], measured)
+    for (let test = waiting.shift(); test; test = waiting.shift()) {
+      const { durationMs, reached } = await runGreen(runs, test, measured)
+      baselines.push({ test, durationMs, reached })
+    }
   }
+  await Promise.all(workers.map(work))
   const totalMs = baselines.reduce((sum, { durationMs }) => sum + durationMs, 0)
   progress(`${tests.length} test files pass, in ${(totalMs / 1000).toFixed(0)} s`)
-  return baselines.sort((a, b) => a.durationMs - b.durationMs)
+  return baselines
 }
 
 /** Runs a test without a mutant. A test that fails runs once more, in its own process. */
@@ -208,11 +199,25 @@ async function runGreen(runs: TestRuns, test: string, options: Parameters<TestRu
 }
 
 /** Code that runs on load is reached by every test that imports it. */
-function reaches({ test, reached }: Baseline, { file, start, runs }: Mutant, dependents: string[]): boolean {
-  if (runs === 'on load') return dependents.includes(test)
+function reaches({ test, reached }: Baseline, mutant: Mutant, dependents: string[]): boolean {
+  if (mutant.runs === 'on load') return dependents.includes(test)
+  return reached.some(([, coverage]) => covers(coverage, mutant))
+}
+
+/** The tests of a file, by their ids. */
+const testsOf = ({ reached }: Baseline) => reached.flatMap(([test]) => (test ? [test] : []))
+
+/** The tests of a file that do not reach the mutant. What runs between tests may do so for any of them. */
+function testsThatMiss(baseline: Baseline, mutant: Mutant): string[] {
+  if (mutant.runs === 'on load') return []
+  const hits = new Set(baseline.reached.filter(([, coverage]) => covers(coverage, mutant)).map(([test]) => test))
+  return hits.has('') ? [] : testsOf(baseline).filter((test) => !hits.has(test))
+}
+
+function covers(coverage: Coverage, { file, start }: Mutant): boolean {
   let count = 0
   let length = Number.POSITIVE_INFINITY
-  for (const [from, to, times] of reached[file] ?? []) {
+  for (const [from, to, times] of coverage[file] ?? []) {
     if (from <= start && start < to && to - from <= length) {
       count = times
       length = to - from

@@ -13,7 +13,7 @@ export async function measureRoom(
   { root, minutes, seed, progress }: { root: string; minutes: number; seed: number; progress: (text: string) => void },
 ): Promise<MutationReport> {
   const filesOf = (globs: string[]) => {
-    const files = globSync(globs, { cwd: root, exclude: ['**/*.process.test.ts'] })
+    const files = globSync(globs, { cwd: root, exclude: ['**/*.{process,release}.test.ts'] })
     if (files.length === 0) throw new Error(`no file matches ${globs.join(', ')}`)
     return files.toSorted()
   }
@@ -27,7 +27,7 @@ export async function measureRoom(
   const tests = filesOf(room.tests).map((file) => join(root, file))
   const workers: TestRuns[] = []
   try {
-    while (workers.length < WORKERS.slow) workers.push(await startTestRuns(tests))
+    while (workers.length < WORKERS) workers.push(await startTestRuns(tests))
     const code = filesOf(room.code).map((file) => join(root, file))
     progress(`${mutants.length} mutants, ${tests.length} test files`)
     const judgements = await judgeMutants(shuffled(mutants, seed, root), {

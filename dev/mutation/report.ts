@@ -6,9 +6,7 @@ interface KillCount {
   killed: number
   survived: number
   timedOut: number
-  /** Survivors of the quick tests that met no slow one. */
-  open: number
-  /** The share that was killed or timed out. Open mutants count with the share of the others that slow tests killed. */
+  /** The share that was killed or timed out. */
   percent: number
 }
 
@@ -16,11 +14,7 @@ function countOf(judgements: MutantJudgement[]): KillCount {
   const of = (verdict: MutantJudgement['verdict']) =>
     judgements.filter((judgement) => judgement.verdict === verdict).length
   const [killed, timedOut] = [of('killed'), of('timed out')]
-  const open = judgements.filter(({ isOpen }) => isOpen).length
-  const survived = of('survived') - open
-  const bySlow = judgements.filter(({ isLate }) => isLate).length
-  const ofOpen = open * (bySlow / (bySlow + survived) || 0)
-  return { killed, survived, timedOut, open, percent: (100 * (killed + timedOut + ofOpen)) / judgements.length }
+  return { killed, survived: of('survived'), timedOut, percent: (100 * (killed + timedOut)) / judgements.length }
 }
 
 const shownIn = (root: string) => (judgement: MutantJudgement) => ({
@@ -52,7 +46,7 @@ export function mutationReport(judgements: MutantJudgement[], { floor }: Room, r
     /** Nothing judged is nothing proved. */
     isBelowFloor: totals.some(({ percent, floor }) => !(percent >= floor)),
     survivors: judgements
-      .filter(({ verdict, isOpen }) => verdict === 'survived' && !isOpen)
+      .filter(({ verdict }) => verdict === 'survived')
       .toSorted((a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : a.start - b.start))
       .map(shown),
     /** The order is that of the run. */
@@ -61,15 +55,15 @@ export function mutationReport(judgements: MutantJudgement[], { floor }: Room, r
 }
 
 export function printed({ classes, totals, survivors }: MutationReport): string {
-  const row = (name: string, { killed, survived, timedOut, open, percent }: KillCount, end = '') =>
-    `${name.padEnd(12)}${[killed, survived, timedOut, open].map((count) => String(count).padStart(10)).join('')}${percent.toFixed(1).padStart(9)} %${end}`
+  const row = (name: string, { killed, survived, timedOut, percent }: KillCount, end = '') =>
+    `${name.padEnd(12)}${[killed, survived, timedOut].map((count) => String(count).padStart(10)).join('')}${percent.toFixed(1).padStart(9)} %${end}`
   return [
     ...survivors.map(
       ({ place, operator, change, isReached }) =>
         `${place} ${operator}: ${change}${isReached ? '' : ' (no test reaches it)'}`,
     ),
     '',
-    `${'class'.padEnd(12)}    killed  survived timed out      open`,
+    `${'class'.padEnd(12)}    killed  survived timed out`,
     ...classes.map((count) => row(count.operator, count)),
     ...totals.map((count) => row(count.name, count, ` (floor: ${count.floor} %)`)),
   ].join('\n')

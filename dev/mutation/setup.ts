@@ -1,16 +1,20 @@
+import type { Profiler } from 'node:inspector'
 import { Session } from 'node:inspector/promises'
 import { afterAll, afterEach, beforeEach, inject, vi } from 'vitest'
 import { type Load, queryOf, use } from './hooks.ts'
 
 // Runs in the worker before each test file: loads the mutant, or measures which code the file reaches.
 
+/** The ranges of each measured file, and how often each ran. */
+export type Coverage = Record<string, [start: number, end: number, count: number][]>
+
 declare module 'vitest' {
   interface ProvidedContext {
-    load: Load & { measured?: string[]; limitMs: number }
+    load: Load & { measured?: string[]; skipped?: string[]; limitMs: number }
   }
   interface TaskMeta {
-    /** The ranges of each measured file, and how often each ran. */
-    reached?: Record<string, [start: number, end: number, count: number][]>
+    /** What a test reaches, by its id. What a file reaches between its tests has no id, and counts for all of them. */
+    reached?: [test: string, Coverage][]
   }
 }
 
@@ -25,7 +29,8 @@ let isRed = false
 afterEach(({ task }) => {
   isRed ||= task.result?.state === 'fail'
 })
-beforeEach(({ skip }) => skip(isRed))
+const skipped = new Set(load.skipped)
+beforeEach(({ task, skip }) => skip(isRed || skipped.has(task.id)))
 
 if (load.measured) await measure(new Set(load.measured))
 
@@ -34,18 +39,32 @@ async function measure(files: Set<string>) {
   session.connect()
   await session.post('Profiler.enable')
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true })
+  const reached: [test: string, Coverage][] = []
+  /** What ran since the last call. */
+  const note = async (test: string) => {
+    const { result } = await session.post('Profiler.takePreciseCoverage')
+    reached.push([test, coverageOf(result, files)])
+  }
+  beforeEach(() => note(''))
+  afterEach(({ task }) => note(task.id))
   // biome-ignore lint/correctness/noEmptyPattern: Vitest reads from the first argument which fixtures the hook uses.
   afterAll(async ({}, suite) => {
-    const { result } = await session.post('Profiler.takePreciseCoverage')
+    await note('')
     await session.post('Profiler.stopPreciseCoverage')
     session.disconnect()
-    const reached = result
-      .filter(({ url }) => url.endsWith(queryOf(load.id)))
-      .map(({ url, functions }) => [
-        new URL(url).pathname,
-        functions.flatMap(({ ranges }) => ranges.map((range) => [range.startOffset, range.endOffset, range.count])),
-      ])
-      .filter(([file]) => files.has(file as string))
-    suite.meta.reached = Object.fromEntries(reached)
+    suite.meta.reached = reached
   })
 }
+
+const coverageOf = (scripts: Profiler.ScriptCoverage[], files: Set<string>): Coverage =>
+  Object.fromEntries(
+    scripts
+      .filter(({ url }) => url.endsWith(queryOf(load.id)))
+      .map(({ url, functions }): [string, Coverage[string]] => [
+        new URL(url).pathname,
+        functions.flatMap(({ ranges }) =>
+          ranges.map((range): Coverage[string][number] => [range.startOffset, range.endOffset, range.count]),
+        ),
+      ])
+      .filter(([file, ranges]) => files.has(file) && ranges.some(([, , count]) => count > 0)),
+  )

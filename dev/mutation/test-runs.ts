@@ -12,8 +12,9 @@ export type TestRuns = Awaited<ReturnType<typeof startTestRuns>>
 export interface TestRun {
   verdict: 'passed' | 'failed' | 'timed out'
   durationMs: number
-  /** Why it failed: the first error. */
+  /** Why it failed: the first error, and the id of its test. An error outside of all tests has none. */
   error?: string
+  redTest?: string
   reached: NonNullable<ReturnType<TestModule['meta']>['reached']>
 }
 
@@ -29,9 +30,9 @@ export async function startTestRuns(tests: string[]) {
   return {
     async run(
       test: string,
-      { files, mutated, measured, limitMs }: Omit<Load, 'id'> & { measured?: string[]; limitMs: number },
+      load: Omit<Load, 'id'> & { measured?: string[]; skipped?: string[]; limitMs: number },
     ): Promise<TestRun> {
-      vitest.provide('load', { id: ++lastId, files, mutated, measured, limitMs })
+      vitest.provide('load', { id: ++lastId, ...load })
       const startedAt = performance.now()
       const running = vitest
         .runTestSpecifications(vitest.projects.map((project) => project.createSpecification(test)))
@@ -39,14 +40,14 @@ export async function startTestRuns(tests: string[]) {
       const late = new AbortController()
       const module = await Promise.race([
         running,
-        sleep(limitMs, 'late' as const, { signal: late.signal }).catch(() => 'late' as const),
+        sleep(load.limitMs, 'late' as const, { signal: late.signal }).catch(() => 'late' as const),
       ])
       late.abort()
       const durationMs = performance.now() - startedAt
       if (module !== 'late') return { ...verdictOf(module), durationMs }
       await worker?.end()
       await running.catch(() => {})
-      return { verdict: 'timed out', durationMs, reached: {} }
+      return { verdict: 'timed out', durationMs, reached: [] }
     },
     /** The next run gets a new process: what earlier mutants have left behind is gone. */
     freshWorker: async () => worker?.end(),
@@ -76,17 +77,14 @@ const startVitest = (tests: string[], createPoolWorker: (options: PoolOptions) =
 type PoolOptions = ConstructorParameters<typeof KeptWorker>[0]
 
 function verdictOf(module: TestModule | undefined): Omit<TestRun, 'durationMs'> {
-  const reached = module?.meta().reached ?? {}
+  const reached = module?.meta().reached ?? []
   if (module?.ok()) return { verdict: 'passed', reached }
-  const error = firstError(module)
-  return { verdict: TIMED_OUT.test(error) ? 'timed out' : 'failed', error, reached }
+  const failed = [...(module?.children.allTests('failed') ?? [])][0]
+  const [thrown] = failed?.result().errors ?? module?.errors() ?? []
+  const error = module
+    ? `${failed?.fullName ?? module.moduleId}: ${thrown?.message.split('\n')[0]}`
+    : 'the worker ended'
+  return { verdict: TIMED_OUT.test(error) ? 'timed out' : 'failed', error, redTest: failed?.id, reached }
 }
 
 const TIMED_OUT = /: (?:Test|Hook) timed out in /
-
-function firstError(module: TestModule | undefined): string {
-  if (!module) return 'the worker ended'
-  const failed = [...module.children.allTests('failed')][0]
-  const [error] = failed?.result().errors ?? module.errors()
-  return `${failed?.fullName ?? module.moduleId}: ${error?.message.split('\n')[0]}`
-}
