@@ -12,8 +12,6 @@ export interface Room {
 
 /** Every test of a folder but those that start processes: a mutant is in the modules of one process. */
 const all = (folder: string) => `test/${folder}/**/*.test.ts`
-/** The fast tests of a folder, without `.waiting` and `.thorough`. */
-const fast = (folder: string) => `test/${folder}/**/!(*.*).test.ts`
 
 /** What reads a reply: no test of it waits for a server, so that many more mutants run in the same time. */
 const READING = ['classify', 'clauses', 'plain-text', 'reply', 'rules', 'traced-text']
@@ -38,22 +36,22 @@ export const ROOMS: Record<string, Room> = {
   },
   ledger: {
     code: ['server/ledger/**/*.ts'],
-    tests: [all('ledger'), fast('sending')],
+    tests: [all('ledger'), all('sending'), all('services')],
     floor: { code: 90 },
   },
   sending: {
     code: ['server/sending/**/*.ts'],
-    tests: [all('sending'), fast('services')],
+    tests: [all('sending'), all('services'), all('smtp-front')],
     floor: { code: 90 },
   },
   webhooks: {
     code: ['server/webhooks/**/*.ts'],
-    tests: [all('webhooks'), fast('services')],
+    tests: [all('webhooks'), all('services')],
     floor: { code: 80 },
   },
   access: {
     code: ['server/access/**/*.ts'],
-    tests: [all('access'), fast('admin')],
+    tests: [all('access'), all('admin'), all('http')],
     floor: { code: 80 },
   },
 }
