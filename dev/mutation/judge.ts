@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { relative } from 'node:path'
 import type { Load } from './hooks.ts'
 import { dependentsOf, importsOf } from './imports.ts'
 import { type Mutant, mutate } from './mutants.ts'
@@ -89,7 +90,7 @@ class Court {
     await runs.freshWorker()
     for (const mutant of batch) if (!deadline.aborted) judgements.set(mutant, await this.#judgeOne(runs, mutant))
     if (await this.#areBelievable(runs, [...judgements.values()])) return judgements.values()
-    this.#parts.progress('a test fails without a mutant: each mutant of this batch runs again, in a process of its own')
+    this.#parts.progress('each mutant that was killed in this batch runs again, in a process of its own')
     for (const [mutant, { verdict }] of judgements) {
       if (verdict !== 'killed') continue
       await runs.freshWorker()
@@ -138,8 +139,9 @@ class Court {
       if (red.length === 0) continue
       const skipped =
         baseline.isWhole || red.includes(undefined) ? [] : testsOf(baseline).filter((test) => !red.includes(test))
-      const { verdict } = await runs.run(baseline.test, { files: [], skipped, limitMs: limitOf(baseline) })
+      const { verdict, error } = await runs.run(baseline.test, { files: [], skipped, limitMs: limitOf(baseline) })
       if (verdict === 'passed') continue
+      this.#parts.progress(`${relative(this.#parts.root, baseline.test)} ${verdict} without a mutant: ${error}`)
       if (skipped.length > 0) baseline.isWhole = true
       return false
     }
