@@ -3,7 +3,7 @@ import { relative } from 'node:path'
 import type { Load } from './hooks.ts'
 import { dependentsOf, importsOf } from './imports.ts'
 import { type Mutant, mutate } from './mutants.ts'
-import type { Coverage } from './setup.ts'
+import { type Baseline, reaches, testsOf, testsThatMiss } from './reach.ts'
 import type { TestRun, TestRuns } from './test-runs.ts'
 
 // Judges mutants: each one runs the tests that reach it until one is red. The fastest come first, and those that
@@ -15,15 +15,6 @@ export interface MutantJudgement extends Mutant {
   by?: string
   redTest?: string
   isReached: boolean
-}
-
-/** What a test file does without a mutant. */
-interface Baseline {
-  test: string
-  durationMs: number
-  reached: TestRun['reached']
-  /** Some of its tests need others before them: all run with each mutant. */
-  isWhole?: true
 }
 
 /** A mutant may be slower than its tests, and the machine busier than before. */
@@ -198,32 +189,4 @@ async function runGreen(runs: TestRuns, test: string, options: Parameters<TestRu
   const again = await runs.run(test, options)
   if (again.verdict !== 'passed') throw new Error(`${test} ${again.verdict} without a mutant: ${again.error}`)
   return again
-}
-
-/** Code that runs on load is reached by every test that imports it. */
-function reaches({ test, reached }: Baseline, mutant: Mutant, dependents: string[]): boolean {
-  if (mutant.runs === 'on load') return dependents.includes(test)
-  return reached.some(([, coverage]) => covers(coverage, mutant))
-}
-
-/** The tests of a file, by their ids. */
-const testsOf = ({ reached }: Baseline) => reached.flatMap(([test]) => (test ? [test] : []))
-
-/** The tests of a file that do not reach the mutant. What runs between tests may do so for any of them. */
-function testsThatMiss(baseline: Baseline, mutant: Mutant): string[] {
-  if (mutant.runs === 'on load') return []
-  const hits = new Set(baseline.reached.filter(([, coverage]) => covers(coverage, mutant)).map(([test]) => test))
-  return hits.has('') ? [] : testsOf(baseline).filter((test) => !hits.has(test))
-}
-
-function covers(coverage: Coverage, { file, start }: Mutant): boolean {
-  let count = 0
-  let length = Number.POSITIVE_INFINITY
-  for (const [from, to, times] of coverage[file] ?? []) {
-    if (from <= start && start < to && to - from <= length) {
-      count = times
-      length = to - from
-    }
-  }
-  return count > 0
 }

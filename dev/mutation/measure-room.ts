@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { join, matchesGlob, relative } from 'node:path'
+import { dependentsOf, importsOf } from './imports.ts'
 import { judgeMutants, WORKERS } from './judge.ts'
 import { type Mutant, mutantsOf } from './mutants.ts'
 import { type MutationReport, mutationReport } from './report.ts'
@@ -24,11 +25,14 @@ export async function measureRoom(
       room.wordLists?.some((glob) => matchesGlob(file, glob)),
     ),
   )
-  const tests = filesOf(room.tests).map((file) => join(root, file))
+  const code = filesOf(room.code).map((file) => join(root, file))
+  const dependents = dependentsOf(importsOf(root), code)
+  const tests = filesOf(room.tests)
+    .map((file) => join(root, file))
+    .filter((test) => dependents.has(test))
   const workers: TestRuns[] = []
   try {
     while (workers.length < WORKERS) workers.push(await startTestRuns(tests))
-    const code = filesOf(room.code).map((file) => join(root, file))
     progress(`${mutants.length} mutants, ${tests.length} test files`)
     const judgements = await judgeMutants(shuffled(mutants, seed, root), {
       root,

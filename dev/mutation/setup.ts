@@ -13,8 +13,8 @@ declare module 'vitest' {
     load: Load & { measured?: string[]; skipped?: string[]; limitMs: number }
   }
   interface TaskMeta {
-    /** What a test reaches, by its id. What a file reaches between its tests has no id, and counts for all of them. */
-    reached?: [test: string, Coverage][]
+    /** What some tests reach, by their ids. What a file reaches before its tests has no ids, and counts for all. */
+    reached?: [tests: string[], Coverage][]
   }
 }
 
@@ -34,22 +34,32 @@ beforeEach(({ task, skip }) => skip(isRed || skipped.has(task.id)))
 
 if (load.measured) await measure(new Set(load.measured))
 
+/** To read the coverage takes a tenth of it: quick tests are measured together. */
+const MEASURED_MS = 300
+
 async function measure(files: Set<string>) {
   const session = new Session()
   session.connect()
   await session.post('Profiler.enable')
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true })
-  const reached: [test: string, Coverage][] = []
+  const reached: [tests: string[], Coverage][] = []
+  let tests: string[] = []
+  let notedMs = 0
   /** What ran since the last call. */
-  const note = async (test: string) => {
+  const note = async () => {
     const { result } = await session.post('Profiler.takePreciseCoverage')
-    reached.push([test, coverageOf(result, files)])
+    reached.push([tests, coverageOf(result, files)])
+    tests = []
+    notedMs = performance.now()
   }
-  beforeEach(() => note(''))
-  afterEach(({ task }) => note(task.id))
+  beforeEach(() => (reached.length === 0 ? note() : undefined))
+  afterEach(({ task }) => {
+    tests.push(task.id)
+    return performance.now() - notedMs >= MEASURED_MS ? note() : undefined
+  })
   // biome-ignore lint/correctness/noEmptyPattern: Vitest reads from the first argument which fixtures the hook uses.
   afterAll(async ({}, suite) => {
-    await note('')
+    await note()
     await session.post('Profiler.stopPreciseCoverage')
     session.disconnect()
     suite.meta.reached = reached
