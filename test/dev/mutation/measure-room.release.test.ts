@@ -28,14 +28,14 @@ test('a change that a test notices is killed, and one that none notices survives
       isReached: true,
     },
     {
-      place: 'test/dev/mutation/sample/delays.ts:22',
+      place: 'test/dev/mutation/sample/delays.ts:28',
       operator: 'comparison',
       change: 'attempt === 6 -> attempt !== 6',
       verdict: 'survived',
       isReached: false,
     },
   ])
-  expect(text).toContain('delays.ts:22 comparison: attempt === 6 -> attempt !== 6 (no test reaches it)')
+  expect(text).toContain('delays.ts:28 comparison: attempt === 6 -> attempt !== 6 (no test reaches it)')
   // The loop that counts the other way.
   expect(classes.find(({ operator }) => operator === 'arithmetic')).toMatchObject({ survived: 0, timedOut: 1 })
   expect(totals).toMatchObject([
