@@ -7,6 +7,7 @@ import { LimitsService } from '../../../gen/verdict/v1/limits_pb.ts'
 import { WebhookService } from '../../../gen/verdict/v1/webhooks_pb.ts'
 import { createKey } from '../../../server/access/api-keys.ts'
 import { createSessionCookie } from '../../../server/access/people/cookie.ts'
+import { createSessionGate } from '../../../server/access/people/session-gate.ts'
 import { signingKeys } from '../../../server/access/people/signing-keys.ts'
 import { DEFAULT_LIMITS } from '../../../server/config/limits.ts'
 import { and, eq } from '../../../server/db/drizzle.ts'
@@ -210,6 +211,18 @@ test('a session has a generous limit of its own, which its responses show', asyn
   const { headers: rate } = await post(PERSON, headers)
   expect(rate.get('x-ratelimit-limit')).toBe('3000')
   expect(rate.get('x-ratelimit-remaining')).toBe('2999')
+})
+
+test('an address that makes more than 600 calls a minute without a session is refused', async () => {
+  const cookie = createSessionCookie({ keys: signingKeys(dashboard.sealer), secure: false })
+  const gate = createSessionGate({ ...account, limits: DEFAULT_LIMITS, cookie: () => cookie })
+  const call = (remoteAddress: string) => {
+    const parts = { method: PersonService.method.getPerson, cookie: undefined, account: undefined }
+    return refusal(gate({ ...parts, remoteAddress, tellRate: () => {}, setCookie: () => {} }))
+  }
+  for (let i = 0; i < 600; i++) expect(await call('192.0.2.1')).toBe('invalid_session')
+  expect(await call('192.0.2.1')).toBe('rate_limit_exceeded')
+  expect(await call('192.0.2.2')).toBe('invalid_session')
 })
 
 test('the transport of a browser is served', async () => {
