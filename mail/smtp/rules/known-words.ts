@@ -68,6 +68,14 @@ const PLACES = new RegExp(
 const PART_UNKNOWN = new RegExp(
   `(?<![a-z]|\\b(?:de|di) )(?:resolver|appliance|mailhost|vpopmail|chkuser|destination|response|session ?id|rcpt to) (?:(?:is|was) )?${words(...UNKNOWN_WORDS)}`,
 )
+/** A domain that is denied a customer or a mailbox: `example.net is not our customer`, `No such customer: example.net`. */
+const NOT_SERVED = new RegExp(
+  [
+    `(?<!\\b(?:at|in|on|of|to|by|from|within|for|bei|host|an|a) |[\\w-])(?:${NAMED.host}|${NAMED.recipientDomain}) (?:is|isnt|has|have|does not have|doesnt have)(?![a-z])`,
+    `\\p{L}[\\s:,]{1,3}(?<!\\b(?:at|in|on|of|to|by|from|within|for|bei|host|an|a|domain|rejected)[\\s:,]{1,3})${NAMED.recipientDomain}`,
+  ].join('|'),
+  'u',
+)
 /** Words of a condition that passes: the refusal may be temporary. */
 export const MAY_PASS = new RegExp(
   words(
@@ -130,9 +138,12 @@ export function leftWords({ text, ids }: { text: string; ids: ReadonlySet<string
       .filter(([part]) => !DENIAL.test(part))
       .flatMap(({ 0: part, index }) => Array.from(part.matchAll(BEING), (being) => index + being.index)),
   )
-  const left: string[] = [DOUBLE_NEGATION.exec(text), PART_UNKNOWN.exec(text), KNOWER.exec(rest)].flatMap(
-    (match) => match ?? [],
-  )
+  const left: string[] = [
+    DOUBLE_NEGATION.exec(text),
+    PART_UNKNOWN.exec(text),
+    NOT_SERVED.exec(text),
+    KNOWER.exec(rest),
+  ].flatMap((match) => match ?? [])
   let isPlace = false
   for (let at = 0; at < tokens.length; ) {
     const length = knownLength(tokens, at)

@@ -56,7 +56,7 @@ const NO_SUCH = words(...NO_SUCH_WORDS)
 
 /** A plain "no" must come before the noun: there may be no permission for a user. */
 export const NO_WORDS = [
-  'there is no, there are no, kein, keine, keinen, aucun, aucune, no hay, ningún, nessun, nessuna, nenhum',
+  'there is no, kein, keine, keinen, aucun, aucune, no hay, ningún, nessun, nessuna, nenhum',
   'nenhuma, não há, geen, nie ma takiego, nie ma takiej',
 ]
 const NO = words(...NO_WORDS)

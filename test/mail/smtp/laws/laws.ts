@@ -375,6 +375,37 @@ const AFFIRMATIONS = [
   ]),
 ]
 
+/** A domain or a server without a customer, or without any mailbox, is not reached as it should be; its users may live. */
+function deniedOfDomain(): Law {
+  const [rcpt] = LABELLED.filter(({ phase, reply }) => phase === 'rcpt' && reply.enhanced === '5.1.1')
+  const subjects = [
+    'example.net',
+    'mx3.example.net',
+    'Recipient address rejected: example.net',
+    'Sorry, mx3.example.net',
+  ]
+  const texts = [
+    ...subjects.flatMap((subject) => OF_DOMAINS.map((said) => `${subject} ${said}`)),
+    ...NOT_SERVED.flatMap((said) => [': example.net', ' example.net', ', example.net'].map((name) => said + name)),
+    ...['users', 'mailboxes', 'accounts', 'recipients'].map((nouns) => `There are no ${nouns} on this server`),
+  ]
+  const cases = product(texts, ['', '.', '. Thank you.'], [0])
+  return {
+    name: 'what is denied of a domain or of a whole server leaves open whether the user exists',
+    cases: cases.size,
+    check(index) {
+      const [said, end] = cases.at(index)
+      const got = withText(rcpt!, said + end)
+      return got.kind === 'unknown' ? `${line(rcpt!, said + end)}\n  is ${shown(got)}` : undefined
+    },
+  }
+}
+const OF_DOMAINS = [
+  ...['is not our customer', 'is not one of our customers', 'has no mailbox', 'has no account', 'has no mailbox here'],
+  ...['does not have an account', "doesn't have a mailbox", 'is an unknown customer'],
+]
+const NOT_SERVED = ['Not our customer', 'No such customer', 'Unknown account', 'Account not found', 'Customer unknown']
+
 /** Codes and statuses of the protocol, of the sender, of the system, of the route, of security, and of a while. */
 function otherNumbers(): Law {
   const unknown = LABELLED.filter((labelled) => alone(labelled).kind === 'unknown' && labelled.reply.text !== '')
@@ -502,6 +533,7 @@ export const LAWS: readonly Law[] = [
   knownWords(),
   otherNumbers(),
   conditions(),
+  deniedOfDomain(),
   thingsOfTheSystem(),
   joined(),
 ]
