@@ -3,7 +3,7 @@ import { classifyRefusal } from '../../mail/smtp/classify.ts'
 import { toReply } from '../../mail/smtp/reply.ts'
 import { readAs } from '../../mail/smtp/rules.ts'
 import { atMostRefused } from './member.ts'
-import { isAfterOurName, isBeforeRecipient, isOfOther, quotedReply } from './quoted-reply.ts'
+import { isAboutUs, isBeforeRecipient, isOfOther, quotedReply } from './quoted-reply.ts'
 
 /** What a bounce says about one failed recipient. The readers of all formats fill it in. */
 export interface RecipientReport {
@@ -84,7 +84,7 @@ export function diagnose(report: RecipientReport): Diagnosis {
   const names = { recipient, ours }
   const { outcome, reading: read } = classifyRefusal({ phase, reply: fullReply, mx, names })
   const believed = quoted === undefined && read.kind === 'unknown' ? asReporters(read) : read
-  const isOfNoServer = quoted && (isOfOther(lines) || isAfterOurName(lines, names))
+  const isOfNoServer = quoted && (isOfOther(lines) || isAboutUs(lines, names))
   const reading = isDoubtful || isOfNoServer ? { ...read, kind: atMostRefused(read.kind) } : believed
   const phrase = readAs(reading)
   const isRepeated = enhanced !== undefined && reply.text.includes(enhanced)

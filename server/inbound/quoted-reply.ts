@@ -1,7 +1,10 @@
 // The reply of a server that a bounce quotes, and what the reporter says around it: which command it was to, and
 // whether it is a reply to our message at all.
 
+import { clausesOf } from '../../mail/smtp/clauses.ts'
 import { type KnownNames, NAMED, plainText } from '../../mail/smtp/plain-text.ts'
+import { pattern } from '../../mail/smtp/rules/pattern.ts'
+import { SENDER } from '../../mail/smtp/rules/sender.ts'
 
 /**
  * A reply code, at the start of a line or after its server, as in `mx.example.com: 550 ...`, `[192.0.2.1] 550 ...`,
@@ -73,14 +76,21 @@ export const isOfOther = (lines: readonly string[]): boolean =>
   lines.slice(0, lines.findIndex(quotesReply) + 1).some(namesNoServer)
 
 const NAMED_BEFORE = new RegExp(Object.values(NAMED).join('|'), 'g')
+const SENDER_WORDS = pattern(SENDER)
 
-/** Whether the reporter names us last before the reply: our own server may have said it, or about our return path. */
-export function isAfterOurName(lines: readonly string[], names: KnownNames): boolean {
+/**
+ * Whether the words before the reply are about us: they name us last, or the ones that introduce it speak of the sender.
+ * Our own server may have said it, or it is about our return path.
+ */
+export function isAboutUs(lines: readonly string[], names: KnownNames): boolean {
   const at = lines.findIndex(quotesReply)
-  const said = lines.slice(lines.lastIndexOf('', at) + 1, at).join(' ')
-  const named = plainText(`${said} ${beforeReply(lines[at] ?? '')}`, names).text.match(NAMED_BEFORE) ?? []
+  const label = beforeReply(lines[at] ?? '')
+  const before = lines.slice(lines.lastIndexOf('', at) + 1, at)
+  const named = plainText([...before, label].join(' '), names).text.match(NAMED_BEFORE) ?? []
   const last = named.filter((name) => name !== NAMED.ip).at(-1)
-  return last === NAMED.us || last === NAMED.ourAddress
+  const introduction = label.trim() === '' ? before.at(-1) : label
+  const isOfSender = clausesOf(introduction ?? '', names).some(({ text }) => SENDER_WORDS.test(text))
+  return isOfSender || last === NAMED.us || last === NAMED.ourAddress
 }
 
 /** How reporters introduce what a server said. */

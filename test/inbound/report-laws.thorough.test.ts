@@ -217,6 +217,10 @@ const CALLOUTS: Record<string, (line: string) => string> = {
   'a gateway': (line) => `<${ANN}>:\nSender verify failed for <${RETURN_PATH}>: ${line}`,
   'words before the reply': (line) => `<${ANN}>\n  ${RETURN_PATH} could not be verified. Its server said:\n  ${line}`,
   'our host': (line) => `<${ANN}>: host mail.sender.example[192.0.2.25] said: ${line}`,
+  'a reply to the sender': (line) => `<${ANN}>: the automatic reply to the sender failed: ${line}`,
+  'a notification': (line) => `<${ANN}>: delivery notification to sender refused with ${line}`,
+  'a German gateway': (line) => `<${ANN}>: Absenderverifikation gescheitert: ${line}`,
+  'a Spanish gateway': (line) => `<${ANN}>\nNo se pudo verificar el remitente:\n${line}`,
   'our host, alone': (line) => `<${ANN}>:\nConnected to rp.sender.example.\nRemote host said: ${line}`,
 }
 

@@ -4,7 +4,8 @@ import { near, numbers, pattern, together, words } from './pattern.ts'
 import { LIVE_PHASES, type ReplyRule, senderRow } from './rule.ts'
 import { SPAN } from './session.ts'
 
-const SENDER = words(
+/** What a reply calls the sender. */
+export const SENDER = words(
   'sender, senders, sending domain, sending address, mail from, mailfrom, envelope from',
   'from address, from addresses, from header, header from, from field, from domain, return path, returnpath',
   'originator, your domain, your account, your username, your address, your email address',
