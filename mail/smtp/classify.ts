@@ -1,7 +1,7 @@
 import { type DecidedBy, isAtLeast, type Outcome, type Reply, type ReplyReading } from './attempt.ts'
 import { type Clause, clausesOf, tokensOf } from './clauses.ts'
 import { IS_NAME, type KnownNames, NAMED, wordsOfLinks } from './plain-text.ts'
-import { leftWords, MAY_PASS } from './rules/known-words.ts'
+import { GIVES_REASON, leftWords } from './rules/known-words.ts'
 import { numbers } from './rules/pattern.ts'
 import type { ReplyPhase, ReplyRule } from './rules/rule.ts'
 import { rulesAt } from './rules.ts'
@@ -155,7 +155,7 @@ function isOfOther({ code, enhanced, text }: Reply): boolean {
 
 /** Help, links and ids may name the reason: that the fault passes, or what a row reads that is about no mailbox. */
 const namesReasonTo = (rules: readonly ReplyRule[]) => (help: string) =>
-  MAY_PASS.test(help) || rules.some(({ text, kind }) => text && !kind && text.test(help))
+  GIVES_REASON.test(help) || rules.some(({ text, kind }) => text && !kind && text.test(help))
 
 /** Whether the sentence may say why a user is not found who exists: no help, and with a word that is not known. */
 const mayBeReasonTo = (rules: readonly ReplyRule[]) => (clause: Clause) =>

@@ -79,7 +79,7 @@ const NAMED_BEFORE = new RegExp(Object.values(NAMED).join('|'), 'g')
 const SENDER_WORDS = pattern(SENDER)
 
 /**
- * Whether the words before the reply are about us: they name us last, or the ones that introduce it speak of the sender.
+ * Whether the words before the reply are about us: they name us last, or those that introduce it speak of the sender.
  * Our own server may have said it, or it is about our return path.
  */
 export function isAboutUs(lines: readonly string[], names: KnownNames): boolean {

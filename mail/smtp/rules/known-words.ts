@@ -68,7 +68,7 @@ const PLACES = new RegExp(
 const PART_UNKNOWN = new RegExp(
   `(?<![a-z]|\\b(?:de|di) )(?:resolver|appliance|mailhost|vpopmail|chkuser|destination|response|session ?id|rcpt to) (?:(?:is|was) )?${words(...UNKNOWN_WORDS)}`,
 )
-/** A domain that is denied a customer or a mailbox: `example.net is not our customer`, `No such customer: example.net`. */
+/** A domain that is no customer or has no mailbox: `example.net is not our customer`, `No such account: example.net`. */
 const NOT_SERVED = new RegExp(
   [
     `(?<!\\b(?:at|in|on|of|to|by|from|within|for|bei|host|an|a) |[\\w-])(?:${NAMED.host}|${NAMED.recipientDomain}) (?:is|isnt|has|have|does not have|doesnt have)(?![a-z])`,
@@ -76,9 +76,11 @@ const NOT_SERVED = new RegExp(
   ].join('|'),
   'u',
 )
-/** Words of a condition that passes: the refusal may be temporary. */
-export const MAY_PASS = new RegExp(
+/** Words of a condition that passes: the refusal may be temporary. And words before a cause, whatever it is. */
+export const GIVES_REASON = new RegExp(
   words(
+    'because, due to, owing to, weil, wegen, aufgrund, parce que, en raison, à cause, porque, debido, a causa, perché',
+    'por causa, devido, omdat, vanwege, wegens, ponieważ, z powodu, потому, из за, 因为, 因為, 由于, 由於, のため',
     'later, wait, temporar*, tempfail, retry*, deferr*, minute, minutes, seconds, hour, hours, in progress, pending, migrat*',
     'später, vorübergehend, warten, wartung, plus tard, temporair*, patienter, más tarde, temporal*, espere, más adelante',
     'più tardi, temporane*, attend*, mais tarde, aguarde, tijdelijk*, onderhoud, wacht, później, tymczasow*, chwilow*',

@@ -342,6 +342,28 @@ const HELP_ON = [
 ]
 const UNKNOWN_USERS = ['User unknown.', 'Empfänger unbekannt.', '用户不存在。']
 
+/** A cause in a sentence of help is no help: `Please contact us because the directory is offline.` */
+function causesInHelp(): Law {
+  const [rcpt] = LABELLED.filter(({ phase, reply }) => phase === 'rcpt' && reply.enhanced === '5.1.1')
+  const sentences = CAUSES.flatMap((cause) => GIBBERISH.map((words) => `${cause} ${words.toLowerCase()}`))
+  const cases = product(sentences, UNKNOWN_USERS, [0, 1])
+  return {
+    name: 'a cause in a sentence of help leaves open whether the user exists',
+    cases: cases.size,
+    check(index) {
+      const [sentence, unknown, which] = cases.at(index)
+      const text = PLACES[which]!(unknown, sentence)!
+      const got = withText(rcpt!, text)
+      return got.kind === 'unknown' ? `${line(rcpt!, text)}\n  is ${shown(got)}` : undefined
+    },
+  }
+}
+const CAUSES = [
+  ...['Please contact us because of', 'Please contact your administrator due to', 'Bitte wenden Sie sich an uns, weil'],
+  ...['Bitte kontaktieren Sie uns wegen', 'Veuillez contacter le support parce que', 'Por favor, contacte porque'],
+  ...['Si prega di contattare il supporto perché', 'Neem contact op omdat', 'Prosimy o kontakt z powodu'],
+]
+
 /** Known words may affirm the user, deny what is no mailbox, or speak of the sender: `User known, alias unknown`. */
 function knownWords(): Law {
   const unknown = LABELLED.filter((labelled) => alone(labelled).kind === 'unknown' && alone(labelled).words)
@@ -375,7 +397,7 @@ const AFFIRMATIONS = [
   ]),
 ]
 
-/** A domain or a server without a customer, or without any mailbox, is not reached as it should be; its users may live. */
+/** A domain without a customer, or a server without any mailbox, is not set up as it should be. Its users may live. */
 function deniedOfDomain(): Law {
   const [rcpt] = LABELLED.filter(({ phase, reply }) => phase === 'rcpt' && reply.enhanced === '5.1.1')
   const subjects = [
@@ -530,6 +552,7 @@ export const LAWS: readonly Law[] = [
   otherNames(),
   doubts(),
   reasonsInHelp(),
+  causesInHelp(),
   knownWords(),
   otherNumbers(),
   conditions(),
