@@ -64,18 +64,6 @@ const PLACES = new RegExp(
   )}|(?<![a-z])no (?:nosso )?(?:servidor|sistema|dominio)(?![a-z]))`,
   'g',
 )
-/** What is unknown, or not recognised, is a part of the system: `user resolver not found`, `RCPT TO not recognized`. */
-const PART_UNKNOWN = new RegExp(
-  `(?<![a-z]|\\b(?:de|di) )(?:resolver|appliance|mailhost|vpopmail|chkuser|destination|response|session ?id|rcpt to) (?:(?:is|was) )?${words(...UNKNOWN_WORDS)}`,
-)
-/** A domain that is no customer or has no mailbox: `example.net is not our customer`, `No such account: example.net`. */
-const NOT_SERVED = new RegExp(
-  [
-    `(?<!\\b(?:at|in|on|of|to|by|from|within|for|bei|host|an|a) |[\\w-])(?:${NAMED.host}|${NAMED.recipientDomain}) (?:is|isnt|has|have|does not have|doesnt have)(?![a-z])`,
-    `\\p{L}[\\s:,]{1,3}(?<!\\b(?:at|in|on|of|to|by|from|within|for|bei|host|an|a|domain|rejected)[\\s:,]{1,3})${NAMED.recipientDomain}`,
-  ].join('|'),
-  'u',
-)
 /** Words of a condition that passes: the refusal may be temporary. And words before a cause, whatever it is. */
 export const GIVES_REASON = new RegExp(
   words(
@@ -87,8 +75,6 @@ export const GIVES_REASON = new RegExp(
     'позже, временно, подождите, 稍后, 稍後, 暂时, 暫時, 重试, 後で, 一時的',
   ),
 )
-/** `Keiner ist unbekannt`: two negations say that the user is known. */
-const DOUBLE_NEGATION = new RegExp(`${NEGATION} (?:[a-z]{1,12} )?${words(...NO_SUCH_WORDS)}`)
 /** Behind these is no name: `no such user in members`, whoever is called members. */
 const BEFORE_A_PLACE = (
   'in on at of to by from within among per im auf bei beim von vom dans sur chez de du au en su nel di del na do op bij ' +
@@ -98,15 +84,25 @@ const ARTICLES =
   'the our this that your my a an dem den der diesem unserem le la les ce cet cette el los este il lo questo os het een deze'.split(
     ' ',
   )
-/** The same, of mailboxes: `not known to the recipient`, who exists. At an address there may be no user. */
-const TO_SOMEONE = `(?:${BEFORE_A_PLACE.filter((word) => word !== 'at').join('|')}) (?:(?:${ARTICLES.join('|')}) )?(?:mail|email|${MAILBOX})(?! lookup)`
-const KNOWER = new RegExp(
-  [
-    `${words(...UNKNOWN_WORDS, ...NO_SUCH_WORDS)}[^.;!,:]{0,12}? ${TO_SOMEONE}`,
-    `(?<![a-z])(?:dem|diesem|unserem) ${NOUN}`,
-    `${NOUN} (?:doesnt|does not|dont|do not) know`,
-  ].join('|'),
-)
+const TO_SOMEONE = `(?:${BEFORE_A_PLACE.filter((word) => word !== 'at').join('|')}) (?:(?:${ARTICLES.join('|')}) )?(?:mail|email|${MAILBOX})`
+const NOT_BEHIND = (...before: string[]) =>
+  `(?<!\\b(?:at|in|on|of|to|by|from|within|for|bei|an|a|${before.join('|')})[ ,:]{1,3})`
+const DOMAIN = `(?:${NAMED.host}|${NAMED.recipientDomain})`
+
+/** What known words may say besides: the user exists, or something else does not. */
+const OPEN_STATEMENTS = [
+  // `Keiner ist unbekannt`: two negations say that the user is known.
+  `${NEGATION} (?:[a-z]{1,12} )?${words(...NO_SUCH_WORDS)}`,
+  // `This address is not known to the recipient`, who exists. But at an address there may be no user.
+  `${words(...UNKNOWN_WORDS, ...NO_SUCH_WORDS)}[^.;!,:]{0,12}? ${TO_SOMEONE}(?! (?:server|system|lookup))`,
+  `\\b(?:dem|diesem|unserem) ${NOUN}`,
+  `${NOUN} (?:doesnt|does not|dont|do not) know`,
+  // `User resolver not found`, `RCPT TO not recognized`: a part of the system is unknown.
+  `(?<![a-z]|\\b(?:de|di) )(?:resolver|appliance|mailhost|vpopmail|chkuser|destination|response|session ?id|rcpt to) (?:(?:is|was) )?${words(...UNKNOWN_WORDS)}`,
+  // `example.net is not our customer`, `No such account: example.net`: a domain is not set up as it should be.
+  `${NOT_BEHIND('host')}\\b${DOMAIN} (?:is|isnt|has|have|does not have|doesnt have)(?![a-z])`,
+  `\\p{L}[ ,:]{1,3}${NOT_BEHIND('host', 'domain', 'rejected')}${NAMED.recipientDomain}`,
+].map((source) => new RegExp(source, 'u'))
 const KNOWN = phrases(
   ...[...FRAMES, ...NOBODY_WORDS, ...NO_SUCH_WORDS, ...UNKNOWN_WORDS, ...NOUNS, ...NO_WORDS, ...PARTICLES],
   NAMED.recipient,
@@ -140,12 +136,7 @@ export function leftWords({ text, ids }: { text: string; ids: ReadonlySet<string
       .filter(([part]) => !DENIAL.test(part))
       .flatMap(({ 0: part, index }) => Array.from(part.matchAll(BEING), (being) => index + being.index)),
   )
-  const left: string[] = [
-    DOUBLE_NEGATION.exec(text),
-    PART_UNKNOWN.exec(text),
-    NOT_SERVED.exec(text),
-    KNOWER.exec(rest),
-  ].flatMap((match) => match ?? [])
+  const left: string[] = OPEN_STATEMENTS.flatMap((statement) => statement.exec(text) ?? [])
   let isPlace = false
   for (let at = 0; at < tokens.length; ) {
     const length = knownLength(tokens, at)
