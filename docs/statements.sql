@@ -1775,7 +1775,9 @@ update open_dispatches set lease_until = null where id = any($1::uuid[]) and att
 -- give-up-lost
 -- Leaves dispatches to Temporal whose lease is over.
 with lost as (
-  update open_dispatches set lease_until = null where lease_until < clock_timestamp() and workflow_id is null
+  update open_dispatches set lease_until = null
+  where id >= (lpad(to_hex((extract(epoch from now()) * 1000)::int8 - $1::int8), 12, '0') || repeat('0', 20))::uuid
+    and lease_until < clock_timestamp() and workflow_id is null
   returning id, account_id, created_at
 )
   insert into attempts (dispatch_id, account_id, number, started_at, outcome)

@@ -19,6 +19,9 @@ const UPKEEP_EVERY_MS = 60_000
 const ADD_UP_EVERY_MS = 10_000
 const FIND_NOTICES_EVERY_MS = 15_000
 
+/** What a round of upkeep does, one after the other. */
+export const UPKEEP = [removeExpired, deleteRetired, mergeStatistics, mergeGroups, sumDays]
+
 /** Creates the partitions of the coming days, and starts the regular work on the database beside the sends. */
 export async function startUpkeep(program: Program): Promise<void> {
   const { config, db, log, metrics, ends } = program
@@ -33,11 +36,7 @@ export async function startUpkeep(program: Program): Promise<void> {
     const rounds = runEvery(ms, task(name, work), (err) => log.error({ err }, fault))
     ends.defer(() => rounds.stop())
   }
-  const upkeep = () =>
-    workOnEach(
-      [removeExpired, deleteRetired, mergeStatistics, mergeGroups, sumDays],
-      async (work) => void (await work(db)),
-    )
+  const upkeep = () => workOnEach(UPKEEP, async (work) => void (await work(db)))
   every(UPKEEP_EVERY_MS, 'upkeep', upkeep, 'expired rows could not be removed')
   every(UPKEEP_EVERY_MS, 'bad_hours', () => lookForBadHours(program), 'bad hours of providers could not be looked for')
   every(ADD_UP_EVERY_MS, 'statistics', () => addUpOpen(db), 'statistics could not be added up')

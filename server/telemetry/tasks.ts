@@ -1,6 +1,6 @@
 import type { DEFINITIONS, Metrics } from './metrics.ts'
 
-type Task = (typeof DEFINITIONS)['taskRuns']['labels']['task'][number]
+export type Task = (typeof DEFINITIONS)['taskRuns']['labels']['task'][number]
 
 /** Counts the runs of regular work. Returns a function that wraps the work of a task. */
 export function countTasks({ taskRuns, taskSuccess }: Pick<Metrics, 'taskRuns' | 'taskSuccess'>) {

@@ -16,6 +16,12 @@ const EVERY_MS = 500
  */
 const WORKFLOWS_PER_PASS = 100
 const STARTS_AT_A_TIME = 10
+/** A lease of a first attempt is over this long after the time of its dispatch's id, and its commit was before. */
+const LATEST_COMMIT_MS = 60_000
+/** Longer than a dispatch waits. */
+const ALL_MS = 48 * 3_600_000
+/** Finds leases of a time before the worker, or before a jump of the database's clock. */
+const ALL_EVERY_MS = 10 * 60_000
 
 interface HandOverParts extends Partial<ReviveLimits> {
   db: Database
@@ -43,8 +49,9 @@ export interface HandOverPass {
 export function keepHandingOver(parts: HandOverParts): { stop(): void } {
   const { db, workflows, wrap = (pass) => pass, report } = parts
   const revive = createRevive(parts)
+  const endLostLeases = createEndLostLeases(db)
   async function pass(): Promise<void> {
-    await run(db, END_LOST_LEASES)
+    await endLostLeases()
     await run(db, CANCEL_ORPHANS)
     await assign(parts)
     const revived = await revive()
@@ -54,10 +61,30 @@ export function keepHandingOver(parts: HandOverParts): { stop(): void } {
   return runEvery(EVERY_MS, wrap(pass), (error) => report({ error }))
 }
 
+/**
+ * Returns what ends the leases that are over. A lease begins when its dispatch is made, and only a process that ends
+ * loses it. So a pass looks at the dispatches of the last minute, and a rare one at all: an index of the leases would
+ * cost every send.
+ */
+function createEndLostLeases(db: Database): () => Promise<void> {
+  let fromMs = 0
+  let allAtMs = 0
+  return async () => {
+    const nowMs = performance.now()
+    const backMs = nowMs < allAtMs ? Math.ceil(nowMs - fromMs) + LATEST_COMMIT_MS : ALL_MS
+    await run(db, END_LOST_LEASES, [backMs], { prepare: false })
+    fromMs = nowMs
+    if (backMs === ALL_MS) allAtMs = nowMs + ALL_EVERY_MS
+  }
+}
+
 // When the lease of a first attempt is over, the process that held it is gone. Whether it had posted is unknown.
+// $1: how old the dispatches are, in milliseconds. An id has its time.
 export const END_LOST_LEASES = `
   with lost as (
-    update open_dispatches set lease_until = null where lease_until < clock_timestamp() and workflow_id is null
+    update open_dispatches set lease_until = null
+    where id >= (lpad(to_hex((extract(epoch from now()) * 1000)::int8 - $1::int8), 12, '0') || repeat('0', 20))::uuid
+      and lease_until < clock_timestamp() and workflow_id is null
     returning id, account_id, created_at
   )
   ${unknownAttempts({ from: 'lost', number: '1', startedAt: 'created_at' })}`
