@@ -37,17 +37,21 @@ interface SessionGateParts {
 /** Far more than the pages of a busy person need: several tabs may refresh each second. */
 const CALLS_PER_SESSION = { limit: 3_000, windowMs: 60_000 }
 
+/** An account keeps an entry of most changes for years, and a person may have any number of sessions. */
+const CHANGES_PER_PERSON = { limit: 600, windowMs: 60_000 }
+
 /**
  * The gate before calls with a session: identifies the person, checks the role in the account of the call, and counts
- * the call for the session. A send also counts for the account's tier, as one with a key does. Returns undefined for a
- * method that is open to everybody. Throws `invalid_session`, `not_found` for an account that the person does not
- * belong to, `insufficient_role`, `confirmation_required` and `rate_limit_exceeded`.
+ * the call for the session, and a change for the person. A send also counts for the account's tier, as one with a key
+ * does. Returns undefined for a method that is open to everybody. Throws `invalid_session`, `not_found` for an account
+ * that the person does not belong to, `insufficient_role`, `confirmation_required` and `rate_limit_exceeded`.
  */
 export function createSessionGate(parts: SessionGateParts): SessionGate {
   const { db, clock, cookie, turns = new FairTurns() } = parts
   const stranger = createStrangers()
   const openCall = createStrangers()
   const countSession = createWindows(CALLS_PER_SESSION)
+  const countChange = createWindows(CHANGES_PER_PERSON)
   const countForTier = createTierCount(parts)
 
   return async (call) => {
@@ -80,6 +84,8 @@ export function createSessionGate(parts: SessionGateParts): SessionGate {
     if (accountId !== undefined && rule.counted)
       await countForTier({ accountId, tier: session.tier, tellRate: call.tellRate })
     refuse(session)
+    const change = rule.access === Access.READER ? undefined : countChange(session.personId)
+    if (change?.over) countVisit(clock, change, 'this person that change something', call)
     call.giveRight?.({
       trustedMs: 0,
       async check(tx) {
