@@ -1,7 +1,8 @@
 import { connect, isIP, isIPv6, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import type { Lookup } from './lookup.ts'
-import { openTunnel } from './tunnel.ts'
+import type { IsFact, Lookup } from './lookup.ts'
+import { endedBy, isClockWrong, isDateFlaw } from './own-errors.ts'
+import { type Open, openTunnel } from './tunnel.ts'
 import type { Destination } from './url.ts'
 
 /** The milliseconds of each phase; absent for a phase that did not happen. */
@@ -19,9 +20,12 @@ export interface DialledSocket {
   phases: Phases
 }
 
-/** Names the step that failed, or in which the time ended. */
+/**
+ * Names the step that failed, or in which the time ended. `local`: a fault of this service or its network, which proves
+ * nothing about the other side.
+ */
 export interface DialFailure {
-  kind: 'dns' | 'blocked' | 'connect' | 'tls'
+  kind: 'dns' | 'blocked' | 'connect' | 'tls' | 'local'
   phases: Phases
   /** The code of Node's error, such as `ECONNREFUSED`. Absent when the time ended, and for errors of the proxy. */
   code?: string
@@ -30,26 +34,49 @@ export interface DialFailure {
 /** Is called with the code of an error. */
 export type OnFault = (code: string | undefined) => void
 
-interface DialOptions {
+export interface DialOptions {
   lookup: Lookup
-  /** An HTTP proxy: connections are tunnels (CONNECT) through it to the vetted address. */
+  /** Whether a failure at the addresses of a name is one of the name. Without it each one is. */
+  isFact?: IsFact
+  /** How far our clock is from that of the database. */
+  clockErrorMs?(): number
+  /**
+   * URL of an HTTP proxy: connections are tunnels (CONNECT) through it to the vetted address. Nothing is read from the
+   * environment.
+   */
   proxy?: string
-  /** Replaces the certificate authorities that Node trusts. */
+  /** PEM. Replaces the authorities that Node trusts (its own and those of NODE_EXTRA_CA_CERTS). */
   ca?: string
 }
 
 export type Dial = (destination: Destination, signal: AbortSignal) => Promise<DialledSocket | DialFailure>
 
 /** Look-up -> guard on every address -> TCP to those addresses and no others -> TLS. */
-export function createDial({ lookup, proxy, ca }: DialOptions): Dial {
+export function createDial(options: DialOptions): Dial {
+  const { isFact, clockErrorMs = () => 0 } = options
+  const dial = createDialOnce(options)
+
+  return async (destination, signal) => {
+    const askedMs = performance.now()
+    const dialled = await dial(destination, signal)
+    if (dialled.kind === 'dialled' || dialled.kind === 'local') return dialled
+    const isByClock = isDateFlaw(dialled.code ?? '') && isClockWrong(clockErrorMs())
+    // A captive portal leads every name to itself, or nowhere.
+    const isTheirs = destination.addresses !== undefined || ((await isFact?.(destination.host, askedMs)) ?? true)
+    return isByClock || !isTheirs ? { ...dialled, kind: 'local' } : dialled
+  }
+}
+
+function createDialOnce({ lookup, proxy, ca }: DialOptions): Dial {
   const open = proxy === undefined ? openTcp : openTunnel(new URL(proxy))
 
   return async (destination, signal) => {
     const phases: Phases = {}
     const lap = stopwatch()
     const literal = destination.addresses
-    const addresses = literal ?? (await unlessAborted(lookup(destination.host), signal)) ?? []
+    const addresses = literal ?? (await unlessAborted(lookup(destination.host), signal))
     if (literal === undefined) phases.dns = lap()
+    if (addresses === undefined) return { kind: 'local', phases }
     if (addresses.length === 0) return { kind: 'dns', phases }
     if (!addresses.every(destination.mayDial)) return { kind: 'blocked', phases }
     let code: string | undefined
@@ -58,6 +85,7 @@ export function createDial({ lookup, proxy, ca }: DialOptions): Dial {
     }
     const plain = await open(addresses, destination.port, signal, noteCode)
     phases.connect = lap()
+    if (plain === 'local') return { kind: 'local', phases, code }
     if (plain === undefined) return { kind: 'connect', phases, code }
     if (destination.protocol === 'http:') return { kind: 'dialled', socket: plain, phases }
     const secure = await startTls(plain, destination.host, signal, ca, noteCode)
@@ -66,13 +94,11 @@ export function createDial({ lookup, proxy, ca }: DialOptions): Dial {
   }
 }
 
-/** Tries the addresses one after the other (RFC 8305), and returns the socket of the first that accepts. */
-function openTcp(
-  addresses: readonly string[],
-  port: number,
-  signal: AbortSignal,
-  onFault: OnFault,
-): Promise<Socket | undefined> {
+/**
+ * Tries the addresses one after the other (RFC 8305), and returns the socket of the first that accepts. An address that
+ * connect() itself refuses was not tried: no packet has left.
+ */
+const openTcp: Open = async (addresses, port, signal, onFault) => {
   const found = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }))
   const socket = connect({
     // A placeholder: Node connects to the addresses of the look-up.
@@ -82,7 +108,17 @@ function openTcp(
     port,
     noDelay: true,
   })
-  return ready(socket, 'connect', signal, onFault)
+  let isTried = false
+  socket.on('connectionAttemptTimeout', () => {
+    isTried = true
+  })
+  socket.on('connectionAttemptFailed', (_ip, _port, _family, { code = '' }: NodeJS.ErrnoException) => {
+    isTried ||= endedBy(code) === 'closed'
+  })
+  const opened = await ready(socket, 'connect', signal, onFault)
+  // Many machines have no IPv6, and an endpoint that has nothing else would never be attempted.
+  const mayLack = addresses.every((address) => isIPv6(address))
+  return opened ?? (isTried || mayLack || signal.aborted ? undefined : 'local')
 }
 
 function startTls(

@@ -28,6 +28,7 @@ const CAUSES: Record<DialFailure['kind'], (host: string) => string> = {
   dns: (host) => `${host} has no address`,
   blocked: (host) => `${host} leads to an address that may not be dialled`,
   connect: (host) => `${host} could not be reached`,
+  local: (host) => `${host} could not be tried, by a fault of this service`,
   tls: (host) => `${host} has no TLS with a certificate that is trusted and names it`,
 }
 

@@ -50,7 +50,7 @@ async function checkSourceAddresses({ smtpSourceAddresses }: Config): Promise<vo
 }
 
 async function start(program: Program): Promise<object> {
-  const { config, limits, log, db, metrics, ends } = program
+  const { config, limits, log, db, clock, metrics, ends } = program
   warnOfPrivateRanges(program)
   const sealer = createSealer(config.encryptionKeys)
   await checkSealedValues(program, sealer)
@@ -62,7 +62,9 @@ async function start(program: Program): Promise<object> {
   const resolver = createResolver({ servers, dnssec: dnssec === 'trust', onAnswer: createAnswerCounter(metrics) })
   watchResolver(metrics, resolver)
   const { webhookAllowSubnets: allowSubnets, webhookProxy: proxy } = config
-  const webhooks = createPost({ allowSubnets, lookup: createLookup(resolver), proxy })
+  const clockErrorMs = () => Date.now() - clock.now()
+  const { isFact } = resolver
+  const webhooks = createPost({ allowSubnets, lookup: createLookup(resolver), isFact, clockErrorMs, proxy })
   ends.defer(() => webhooks.close())
   await startUpkeep(program)
   await prepareFirstPerson(program, config.admin)

@@ -47,12 +47,12 @@ export function createKnownDomains(findAgain: FindAgain) {
     },
     /** Until when the servers are known to have found domains. */
     provenMs: (domain: string): number => foundMs.get(topLevelOf(domain)) ?? lastFoundMs,
-    /** Whether what DNS denies of this domain is a fact about it. It is where too few others are known. */
-    async isFact(domain: string, askedMs: number): Promise<boolean> {
+    /** Whether what DNS denies of this domain is a fact about it. Undefined where too few others are known. */
+    async isFact(domain: string, askedMs: number): Promise<boolean | undefined> {
       const topLevel = topLevelOf(domain)
       if ((foundMs.get(topLevel) ?? -Infinity) >= askedMs) return true
       const witnesses = witnessesFor(domain)
-      if (witnesses.length < WITNESSES) return true
+      if (witnesses.length < WITNESSES) return undefined
       const round = rounds.get(topLevel) ?? ask(witnesses).finally(() => rounds.delete(topLevel))
       rounds.set(topLevel, round)
       return round

@@ -44,9 +44,10 @@ export interface Resolver {
   txt(name: string, request?: SlotRequest): Promise<Answer<string>>
   /**
    * Whether what DNS denied of a domain since then, on the clock of `performance.now()`, is a fact about it, because
-   * the servers still find other domains. Without this method all that is denied counts as a fact.
+   * the servers still find other domains. `ifUnproven`, by default true, where too few others are known. Without this
+   * method all that is denied counts as a fact.
    */
-  isFact?(domain: string, askedMs: number): Promise<boolean>
+  isFact?(domain: string, askedMs: number, ifUnproven?: boolean): Promise<boolean>
 }
 
 export interface WatchedResolver extends Resolver {
@@ -136,10 +137,10 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
     return (await query('MX', domain)).kind === 'records'
   }
 
-  async function isFact(domain: string, askedMs: number): Promise<boolean> {
-    if (await domains.isFact(domain, askedMs)) return true
-    known.forgetSince(domains.provenMs(domain))
-    return false
+  async function isFact(domain: string, askedMs: number, ifUnproven = true): Promise<boolean> {
+    const isProven = await domains.isFact(domain, askedMs)
+    if (isProven === false) known.forgetSince(domains.provenMs(domain))
+    return isProven ?? ifUnproven
   }
 
   return {

@@ -1,8 +1,8 @@
 import { connect, isIPv6, type Socket } from 'node:net'
+import { endedBy, SHORTAGES } from '../../net/own-errors.ts'
 import { Alarm, unblocked } from './alarm.ts'
 import type { Host } from './attempt.ts'
 import type { EngineLimits } from './engine-limits.ts'
-import { endedBy, SHORTAGES } from './own-errors.ts'
 import { type Reach, serverAt, type WitnessVisit } from './reach.ts'
 
 export interface HostConnection {

@@ -1,11 +1,11 @@
 import { isIP, type Socket } from 'node:net'
 import { connect, createSecureContext, DEFAULT_CIPHERS, type SecureContext, type TLSSocket } from 'node:tls'
 import { cleanText } from '../../net/clean-text.ts'
+import { endedBy, isClockWrong, isDateFlaw } from '../../net/own-errors.ts'
 import { Alarm, unblocked } from './alarm.ts'
 import type { Host, Site, TlsDemand, TlsEvidence } from './attempt.ts'
 import type { DanePolicy } from './dane.ts'
 import { certificatesOf, daneFlaw, ISSUER_EXPIRED } from './dane-certificate.ts'
-import { endedBy } from './own-errors.ts'
 
 // STARTTLS: what a site demands of it, and the handshake.
 
@@ -121,13 +121,9 @@ function flawOf(socket: TLSSocket, rule?: TlsRule): string | undefined {
   }
 }
 
-/** The flaws that a clock finds, in the words of Node and of `daneFlaw`. */
-const DATE_FLAWS = ['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID', ISSUER_EXPIRED]
-const MAX_CLOCK_ERROR_MS = 3_600_000
-
 /** Whether a flaw may be one of our clock: a certificate is judged by its dates only while that is right. */
 export function isFlawOfClock(flaw: string, clockErrorMs: number): boolean {
-  return DATE_FLAWS.includes(flaw) && Math.abs(clockErrorMs) > MAX_CLOCK_ERROR_MS
+  return (isDateFlaw(flaw) || flaw === ISSUER_EXPIRED) && isClockWrong(clockErrorMs)
 }
 
 /** Node has names for the usual flaws, such as CERT_HAS_EXPIRED. The others are UNSPECIFIED: OpenSSL says more. */

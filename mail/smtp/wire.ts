@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
+import { endedBy } from '../../net/own-errors.ts'
 import { Alarm, unblocked } from './alarm.ts'
-import { endedBy } from './own-errors.ts'
 import { type RawReply, ReplyParser } from './reply.ts'
 
 /** Why a conversation cannot go on. */

@@ -105,7 +105,11 @@ async function testUrl({ webhooks, publicUrl }: NotificationServiceParts, url: s
   const startedMs = performance.now()
   const sender = { accountId: accountOf(context), signal: context.signal }
   const result = await webhooks.post(url, CHAT_HEADERS, chatBody([testText(publicUrl())]), sender)
-  if (!result) throw fail('transient_failure', 'No connection to this host is free. Try again in a moment.')
+  if (!result)
+    throw fail(
+      'transient_failure',
+      'No connection to this host is free, or the service cannot make one now. Try again in a moment.',
+    )
   return { ...shownTest(result), durationMs: Math.round(performance.now() - startedMs) }
 }
 

@@ -21,20 +21,28 @@ const DELIVERED = `
   ) as delivered
   order by random() limit ${DOMAINS}`
 
-interface Memories {
+interface DomainParts {
   db: Database
   resolver: Pick<WatchedResolver, 'remember'>
-  engine: Pick<WatchedEngine, 'remember'>
   hasStaticRoute(domain: string): boolean
+}
+
+/** Notes domains that took a message of late. Returns them. */
+export async function rememberEarlierDomains(
+  { db, resolver, hasStaticRoute }: DomainParts,
+  nowMs: number,
+): Promise<string[]> {
+  const delivered = await run<{ domain: string }>(db, DELIVERED, [firstIdAt(nowMs - DAYS * 86_400_000)])
+  const domains = delivered.map(({ domain }) => domain)
+  for (const domain of domains) if (!hasStaticRoute(domain)) resolver.remember(domain)
+  return domains
 }
 
 /** Notes domains, and the servers of them, that took a message of late. */
 export async function rememberEarlierDeliveries(
-  { db, resolver, engine, hasStaticRoute }: Memories,
+  { engine, ...parts }: DomainParts & { engine: Pick<WatchedEngine, 'remember'> },
   nowMs: number,
 ): Promise<void> {
-  const delivered = await run<{ domain: string }>(db, DELIVERED, [firstIdAt(nowMs - DAYS * 86_400_000)])
-  const domains = delivered.map(({ domain }) => domain)
-  for (const domain of domains) if (!hasStaticRoute(domain)) resolver.remember(domain)
+  const domains = await rememberEarlierDomains(parts, nowMs)
   await Promise.all(domains.map((domain) => engine.remember(domain)))
 }

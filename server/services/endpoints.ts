@@ -48,7 +48,8 @@ interface EndpointServiceParts extends Backend {
   report(error: unknown): void
 }
 
-const TOO_MANY_TESTS = 'Too many tests of this endpoint are running. Wait for some of them to end, then try again.'
+const NOT_TESTED =
+  'Nothing was sent: too many tests of this endpoint are running, or the service cannot make connections now. Try again in a moment.'
 
 type Calls = ServiceImpl<typeof WebhookService>
 type FirstCalls = Pick<Calls, 'getWebhook' | 'putWebhook' | 'deleteWebhook' | 'testWebhook' | 'rotateSecret'>
@@ -176,7 +177,7 @@ function createTest({ db, clock, sealer, post }: EndpointServiceParts) {
     const headers = signedHeaders({ body, ...ids, attempt: 1, timestamp, ...secrets })
     const startedMs = performance.now()
     const attempt = await post(url, headers, body, { accountId: accountOf({ values }), signal })
-    if (attempt === undefined) throw fail('transient_failure', TOO_MANY_TESTS)
+    if (attempt === undefined) throw fail('transient_failure', NOT_TESTED)
     const durationMs = Math.round(performance.now() - startedMs)
     return { eventId: ids.eventId, dispatchedAt: timestampFromMs(atMs), durationMs, ...shownEnd(attempt) }
   }

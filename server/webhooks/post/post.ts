@@ -1,6 +1,5 @@
-import { createDial, type DialFailure, type Phases } from '../../../net/dial.ts'
+import { createDial, type DialFailure, type DialOptions, type Phases } from '../../../net/dial.ts'
 import { createFairSlotsByKey } from '../../../net/fair-slots.ts'
-import type { Lookup } from '../../../net/lookup.ts'
 import { createUrlGuard, type Destination } from '../../../net/url.ts'
 import type { CauseCode } from './causes.ts'
 import { Connections, type NewConnection } from './connections.ts'
@@ -31,8 +30,9 @@ export interface Sender {
 }
 
 /**
- * Resolves to undefined when no slot at the origin became free for the account in time: nothing was sent, and no
- * attempt was made. Rejects only with the reason of `signal`. What the receiver did is then unknown.
+ * Resolves to undefined when no slot at the origin became free for the account in time, or a fault of this service
+ * prevented a connection: nothing was sent, and no attempt was made. Rejects only with the reason of `signal`. What the
+ * receiver did is then unknown.
  */
 export type Post = (
   url: string,
@@ -41,14 +41,9 @@ export type Post = (
   sender: Sender,
 ) => Promise<PostResult | undefined>
 
-interface PostOptions {
+interface PostOptions extends DialOptions {
   /** CIDR. These ranges also allow http, any port and private addresses. */
   allowSubnets: readonly string[]
-  lookup: Lookup
-  /** URL of an HTTP proxy. Nothing is read from the environment. */
-  proxy?: string
-  /** PEM. Replaces the authorities that Node trusts (its own and those of NODE_EXTRA_CA_CERTS). */
-  ca?: string
   /** Limits that differ from POST_LIMITS. */
   limits?: Partial<typeof POST_LIMITS>
 }
@@ -70,11 +65,11 @@ const ORIGIN_SLOTS = { slotsPerKey: 128, perAccount: (free: number) => free }
  * connection, or a new one -> exchange -> the outcome that the status line decides. Call `close` when no POST is
  * running any more.
  */
-export function createPost({ allowSubnets, lookup, proxy, ca, limits: changes }: PostOptions) {
+export function createPost({ allowSubnets, limits: changes, ...dialling }: PostOptions) {
   const limits = { ...POST_LIMITS, ...changes }
   const urls = createUrlGuard({ allowSubnets })
   const slots = createFairSlotsByKey(ORIGIN_SLOTS)
-  const connections = new Connections(createDial({ lookup, proxy, ca }))
+  const connections = new Connections(createDial(dialling))
 
   const post: Post = async (url, headers, body, { accountId, signal }) => {
     signal?.throwIfAborted()
@@ -103,7 +98,7 @@ interface Posting {
   signal?: AbortSignal
 }
 
-async function postTo(posting: Posting): Promise<PostResult> {
+async function postTo(posting: Posting): Promise<PostResult | undefined> {
   const untilMs = performance.now() + posting.limits.totalMs
   const first = await postOnce(posting, untilMs)
   if (!first.isStale) return first.result
@@ -122,6 +117,7 @@ async function postOnce(posting: Posting, untilMs: number) {
   if (dialled.kind !== 'connected') {
     signal?.throwIfAborted()
     const { kind, code } = dialled
+    if (kind === 'local') return { isStale: false, result: undefined }
     return { isStale: false, result: { outcome: kind, phases: rounded(dialled.phases), ...(code && { code }) } }
   }
   const { connection, phases } = dialled

@@ -28,3 +28,11 @@ const BY_PACKETS = new Set([
 /** Who ended a connection that has this error. Codes of TLS are no errors of the system. */
 export const endedBy = (code: string): 'local' | 'closed' =>
   Object.hasOwn(constants.errno, code) && !BY_PACKETS.has(code) ? 'local' : 'closed'
+
+/** Whether a certificate has a flaw that a clock finds, in the codes of Node. */
+export const isDateFlaw = (code: string): boolean => code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID'
+
+const MAX_CLOCK_ERROR_MS = 3_600_000
+
+/** @param errorMs how far this machine's clock is from the true time, as far as that is known */
+export const isClockWrong = (errorMs: number): boolean => Math.abs(errorMs) > MAX_CLOCK_ERROR_MS
