@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createResolver } from '../mail/dns/resolver.ts'
+import { createResolver, type WatchedResolver } from '../mail/dns/resolver.ts'
 import { createGuard, type Guard } from '../net/guard.ts'
 import { createLookup } from '../net/lookup.ts'
 import packageJson from '../package.json' with { type: 'json' }
@@ -74,7 +74,8 @@ async function start(program: Program): Promise<object> {
   const outbound = await startOutbound(program, { sealer, resolver, mayDial, breaker })
   const listenerUrl = () => listeners.http.url
   const publicUrl = () => config.publicUrl ?? listenerUrl()
-  const parts = { sealer, temporal, oldestTransaction, webhooks, breaker, mayDial, outbound, listenerUrl, publicUrl }
+  const shared = { sealer, temporal, oldestTransaction, webhooks, breaker, mayDial, resolver }
+  const parts = { ...shared, outbound, listenerUrl, publicUrl }
   const api = await startApi(program, parts)
 
   const listeners = await startListeners(program, sealer, api, outbound.firstAttemptsStarted)
@@ -102,6 +103,7 @@ interface RunningParts extends Pick<ApiParts, 'sealer' | 'webhooks' | 'breaker' 
   temporal: Awaited<ReturnType<typeof createTemporal>>
   oldestTransaction: ReturnType<typeof watchState>
   mayDial: Guard
+  resolver: WatchedResolver
   outbound: Outbound
 }
 
@@ -141,7 +143,7 @@ async function startApi(program: Program, parts: RunningParts): Promise<Api> {
     ...program,
     ...parts,
     ...(await startChecks(program, parts)),
-    ...domainChecks(program, parts.mayDial),
+    ...domainChecks(program, parts.mayDial, parts.resolver),
     sendBudgetMs: config.sendBudgetMs,
     send: outbound.send,
     inbox: outbound.inbox,

@@ -155,7 +155,7 @@ function startActivities(program: Program, { workflows, task, stopping }: Activi
   const attempts = createProcessAttempts(config, { db, clock, log, metrics, tracing })
   ends.defer(() => attempts.close())
   const mayDial = createGuard({ allowSubnets: config.smtpAllowSubnets })
-  const verification = createDomainVerification({ db, clock, ...domainChecks(program, mayDial) })
+  const verification = createDomainVerification({ db, clock, ...domainChecks(program, mayDial, attempts.resolver) })
   const checks = {
     onChange: ({ id, name }: Domain, status: Domain['status']) =>
       log[status === 'verified' ? 'info' : 'warn'](

@@ -1,8 +1,9 @@
+import type { Resolver } from '../../mail/dns/resolver.ts'
 import { createDns, type DnsParts, type DomainDns } from './authoritative.ts'
 import { checkDkim } from './dkim-record.ts'
 import { checkDmarc } from './dmarc-record.ts'
 import type { Domain } from './domains.ts'
-import type { Finding } from './observe.ts'
+import { type Finding, unproven } from './observe.ts'
 import { type PublishedRecord, recordsOf, type SendingHosts } from './records.ts'
 import { checkReturnPath } from './return-path-check.ts'
 import { hostsOfDomain } from './sending-pool.ts'
@@ -34,12 +35,17 @@ const JUDGES: Record<PublishedRecord['record'], Judge> = {
   DMARC: checkDmarc,
 }
 
+interface VerifierParts extends DnsParts, Pick<Resolver, 'isFact'> {
+  hosts: SendingHosts
+}
+
 /** Checks a domain's records in DNS. `verification.ts` decides when, and stores the findings. */
-export function createVerifier({ hosts, ...parts }: DnsParts & { hosts: SendingHosts }): Verifier {
+export function createVerifier({ hosts, isFact, ...parts }: VerifierParts): Verifier {
   const dnsOf = createDns(parts)
 
   return {
     async check(domain, signal) {
+      const askedMs = performance.now()
       const dns = dnsOf(domain.name, signal)
       const records = recordsOf(domain, hosts)
       const findings = records.map(async (record): Promise<[string, Finding]> => {
@@ -47,7 +53,10 @@ export function createVerifier({ hosts, ...parts }: DnsParts & { hosts: SendingH
         if (unknown !== undefined) return [check, { status: 'pending', observed: [], error: unknown }]
         return [check, await JUDGES[kind](dns, domain, record, hostsOfDomain(domain, hosts), records)]
       })
-      return Object.fromEntries(await Promise.all(findings))
+      const found = await Promise.all(findings)
+      const isLacking = found.some(([, { status }]) => status === 'failed')
+      if (!isLacking || ((await isFact?.(domain.name, askedMs)) ?? true)) return Object.fromEntries(found)
+      return Object.fromEntries(found.map(([check, each]) => [check, each.status === 'failed' ? unproven() : each]))
     },
   }
 }

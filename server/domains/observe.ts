@@ -28,6 +28,12 @@ export function unanswered(host: string, { cause }: Unanswered): Finding {
   return { status: 'pending', observed: [], error: cleanText(error) }
 }
 
+/** For what DNS says while it denies other domains, too. */
+export function unproven(): Finding {
+  const error = 'DNS finds no other domains now, so nothing is known of this record. It is asked again.'
+  return { status: 'pending', observed: [], error }
+}
+
 /**
  * Explains why a record is missing. Many DNS panels append the domain automatically, so a record whose full name was
  * entered is at `host.domain`. `isIt` recognises the record by its values.

@@ -1,3 +1,4 @@
+import type { Resolver } from '../../mail/dns/resolver.ts'
 import type { Guard } from '../../net/guard.ts'
 import { createVerifier, type Verifier } from '../domains/dns-verifier.ts'
 import { type SendingHosts, sendingHosts } from '../domains/records.ts'
@@ -7,8 +8,9 @@ import type { Program } from './program.ts'
 export function domainChecks(
   { config, limits, log }: Program,
   mayDial: Guard,
+  { isFact }: Pick<Resolver, 'isFact'>,
 ): { hosts: SendingHosts; verifier: Verifier } {
   const hosts = { ...sendingHosts(config), limits }
   if (hosts.sourceDetail) log.warn(`SPF names the address that mail leaves from: ${hosts.sourceDetail}`)
-  return { hosts, verifier: createVerifier({ servers: config.dnsServers, mayDial, hosts }) }
+  return { hosts, verifier: createVerifier({ servers: config.dnsServers, mayDial, isFact, hosts }) }
 }

@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import type { Answer } from 'dns-packet'
+import { createResolver } from '../../mail/dns/resolver.ts'
 import { createVerifier } from '../../server/domains/dns-verifier.ts'
 import type { DkimKeyRow, Domain } from '../../server/domains/domains.ts'
 import { type PublishedRecord, recordsOf, type SendingHosts, stringsOf } from '../../server/domains/records.ts'
@@ -70,6 +71,9 @@ export function zoneOf(domain: Domain, hosts = HOSTS): Zone {
 /** A verifier whose resolver has this zone, with time enough for a busy machine. */
 export async function startVerifier(zone: Zone, { hosts = HOSTS, queryMs = 20_000, totalMs = 60_000 } = {}) {
   const dns = await startDns(zone)
-  const verifier = createVerifier({ servers: [dns.address], mayDial: () => false, hosts, queryMs, totalMs })
-  return { dns, check: verifier.check }
+  const servers = [dns.address]
+  const resolver = createResolver({ servers, queryTimeoutMs: queryMs })
+  const { isFact } = resolver
+  const verifier = createVerifier({ servers, mayDial: () => false, isFact, hosts, queryMs, totalMs })
+  return { dns, resolver, check: verifier.check }
 }
