@@ -274,8 +274,8 @@ export interface Engine {
 export interface WatchedEngine extends Engine {
   /** The connections at this moment: in use, idle, and waiting for late replies; and the sends that wait for one. */
   load(): { inUse: number; idle: number; late: number; waiting: number }
-  /** Notes the servers of a domain as ones that an earlier process has reached. */
-  remember(domain: string): Promise<void>
+  /** Notes the servers of a domain as ones that an earlier process has reached, and the one with a good certificate. */
+  remember(domain: string, verifiedMx?: string | null): Promise<void>
   /** What all servers lack of late on some way out, which is a fault of this side: see reach.ts. */
   lacking(): readonly (typeof SHOWN_BY_SERVERS)[number][]
 }

@@ -78,13 +78,13 @@ export function createEngine(options: EngineOptions): WatchedEngine {
       return signal ? unlessAborted(lookup, signal) : lookup
     },
     deliver: (delivery) => deliver(tools, delivery),
-    async remember(domain) {
+    async remember(domain, verifiedMx) {
       const lookup = await lookUpMx(domain)
       if (lookup.kind !== 'site') return
       const { hosts, key, name: site = key } = lookup.site
       for (const { name, port, addresses } of hosts) {
-        for (const ip of addresses)
-          for (const reach of [shown.connection, shown.greeting]) reach.remember({ name, port, ip, site })
+        const known = name === verifiedMx ? SHOWN_BY_SERVERS : KNOWN_OF_ALL
+        for (const ip of addresses) for (const each of known) shown[each].remember({ name, port, ip, site })
       }
     },
     load: () => ({ ...pool.load(), late: lateReplies.waiting() }),
@@ -95,6 +95,9 @@ export function createEngine(options: EngineOptions): WatchedEngine {
     },
   }
 }
+
+/** What each server of a domain that took a message is expected to show. */
+const KNOWN_OF_ALL = ['connection', 'greeting'] as const
 
 interface EngineTools extends DeliveryTools, Pick<Required<EngineOptions>, 'sourceAddresses' | 'shapeOf' | 'random'> {}
 

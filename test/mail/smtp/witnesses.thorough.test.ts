@@ -40,9 +40,6 @@ const FAULTS: Record<string, { theirs: string; script?: Script; tls?: object }> 
   'is not trusted': { theirs: 'policy_block', script: { ehlo: OFFER }, tls: RECEIVER_CERTIFICATE },
 }
 
-/** Whether servers were well in this is not known of earlier deliveries. */
-const isAboutTls = (fault: string) => FAULTS[fault]?.theirs === 'policy_block'
-
 /** Where connections to a port lead: to another port, nowhere, or to an error of the network. */
 type Lead = (port: number) => number | string
 
@@ -106,13 +103,12 @@ test('what a server lacks counts as its own fault only while another one shows i
         watchedEngineWith({ routes, limits: { connectMs: 100, hastyMs: 100, raceMs: 10, witnessPauseMs: 0 } })
       let engine = newEngine()
       const limits = { connections: 2, messages: 1, perMinute: 60_000 }
-      const reached = { ever: new Set<number>(), byThisProcess: new Set<number>() }
+      const networks = new Set<number>()
       for (const { network, host, cut, isNew, ...step } of steps) {
         if (isNew) {
           engine.close()
           engine = newEngine()
-          reached.byThisProcess.clear()
-          await Promise.all([...routes.keys()].map((domain) => engine.remember(domain)))
+          await Promise.all([...routes.keys()].map((domain) => engine.remember(domain, routes.get(domain)!.host)))
         }
         const server = cut ? 'well' : step.server
         vi.restoreAllMocks()
@@ -127,11 +123,10 @@ test('what a server lacks counts as its own fault only while another one shows i
         const site = { key: `${place.host}:${place.port}`, hosts: [hostOf(place)], limits, commandTimeoutMs: 100 }
         const outcome = outcomeOf(await send(engine, demandTls(site, 'MTA-STS')))
         const told = cut ?? server
-        const networks = isAboutTls(told) ? reached.byThisProcess : reached.ever
         const hasWitness = networks.size > (networks.has(network) ? 1 : 0)
         if (told === 'well') {
           expect(outcome).toBe('delivered')
-          for (const those of Object.values(reached)) those.add(network)
+          networks.add(network)
           routes.set(`${network}-${host}.test`, place)
         } else if (hasWitness) expect([told, outcome]).toEqual([told, cut ? 'our_fault' : FAULTS[told]!.theirs])
         seen.add(`${cut ? 'cut' : 'dead'} ${told} ${outcome}`)
