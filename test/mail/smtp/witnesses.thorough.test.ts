@@ -2,6 +2,8 @@ import { Socket } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import fc from 'fast-check'
 import { afterEach, beforeAll, expect, test, vi } from 'vitest'
+import type { Resolver } from '../../../mail/dns/resolver.ts'
+import type { WatchedEngine } from '../../../mail/smtp/attempt.ts'
 import { demandTls } from '../../../mail/smtp/tls.ts'
 import {
   AUTHORITY,
@@ -61,6 +63,24 @@ function leadConnections(lead: Lead): void {
   })
 }
 
+const MX = 'mx1.example.test'
+
+/** An engine for which the exchanger of a domain has the domain as its address. */
+function newEngine(smtpPort: number): WatchedEngine {
+  let address = ''
+  const resolver: Resolver = {
+    async mx(domain) {
+      address = domain
+      return { kind: 'records', records: [{ name: MX, preference: 0 }], ttlS: 1 }
+    },
+    a: async () => ({ kind: 'records', records: [address], ttlS: 1 }),
+    aaaa: async () => ({ kind: 'nodata' }),
+    txt: async () => ({ kind: 'nodata' }),
+  }
+  const limits = { connectMs: 100, hastyMs: 100, raceMs: 10, witnessPauseMs: 0 }
+  return watchedEngineWith({ resolver, smtpPort, limits })
+}
+
 type StepOf<T> = T extends fc.Arbitrary<infer Step> ? Step : never
 
 test('what a server lacks counts as its own fault only while another one shows it, from the first send on', async () => {
@@ -98,17 +118,14 @@ test('what a server lacks counts as its own fault only while another one shows i
   })
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 12 }), async (steps) => {
-      const routes = new Map<string, { host: string; port: number }>()
-      const newEngine = () =>
-        watchedEngineWith({ routes, limits: { connectMs: 100, hastyMs: 100, raceMs: 10, witnessPauseMs: 0 } })
-      let engine = newEngine()
+      let engine = newEngine(portOf('well'))
       const limits = { connections: 2, messages: 1, perMinute: 60_000 }
       const networks = new Set<number>()
       for (const { network, host, cut, isNew, ...step } of steps) {
         if (isNew) {
           engine.close()
-          engine = newEngine()
-          await Promise.all([...routes.keys()].map((domain) => engine.remember(domain, routes.get(domain)!.host)))
+          engine = newEngine(portOf('well'))
+          for (const network of networks) await engine.remember(`127.0.${network}.1`, MX)
         }
         const server = cut ? 'well' : step.server
         vi.restoreAllMocks()
@@ -127,7 +144,6 @@ test('what a server lacks counts as its own fault only while another one shows i
         if (told === 'well') {
           expect(outcome).toBe('delivered')
           networks.add(network)
-          routes.set(`${network}-${host}.test`, place)
         } else if (hasWitness) expect([told, outcome]).toEqual([told, cut ? 'our_fault' : FAULTS[told]!.theirs])
         seen.add(`${cut ? 'cut' : 'dead'} ${told} ${outcome}`)
       }
