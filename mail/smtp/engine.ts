@@ -97,7 +97,7 @@ export function createEngine(options: EngineOptions): WatchedEngine {
 }
 
 /** What each server of a domain that took a message is expected to show. */
-const KNOWN_OF_ALL = ['connection', 'greeting'] as const
+const KNOWN_OF_ALL = ['connection', 'greeting', 'session'] as const
 
 interface EngineTools extends DeliveryTools, Pick<Required<EngineOptions>, 'sourceAddresses' | 'shapeOf' | 'random'> {}
 

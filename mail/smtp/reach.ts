@@ -74,13 +74,14 @@ function rangeOf(ip: string): string {
 const networkKeyOf = ({ ip, sourceAddress = '' }: Way) => `${sourceAddress} ${rangeOf(ip)}`
 
 /** What servers show one after the other. */
-export const SHOWN_BY_SERVERS = ['connection', 'greeting', 'tls', 'certificate'] as const
+export const SHOWN_BY_SERVERS = ['connection', 'greeting', 'session', 'tls', 'certificate'] as const
 
 export type Shown = Record<(typeof SHOWN_BY_SERVERS)[number], Reach>
 
 export const createShown = (witnessPauseMs: number): Shown => ({
   connection: createReach(witnessPauseMs),
   greeting: createReach(witnessPauseMs),
+  session: createReach(witnessPauseMs),
   tls: createReach(witnessPauseMs),
   certificate: createReach(witnessPauseMs),
 })

@@ -174,11 +174,11 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   const { ip, socket } = connection
   const server = serverAt(ip, call)
   /** Ends the session with the failure, or with one of our way to all servers. */
-  const quitLacking = async (wire: Wire, shown: Reach, failure: Failure): Promise<Failure> => {
+  const quitLacking = async (wire: Wire, shown: Reach, failure: Failure, isAnswered = false): Promise<Failure> => {
     wire.quit()
-    const isForTls = shown !== options.shown.greeting
+    const isForTls = shown === options.shown.tls || shown === options.shown.certificate
     const sinceMs = performance.now() - (failure.silentMs ?? Infinity) / 2
-    const judging = shown.isCutOff(server, Math.max(beganAtMs, sinceMs), visit(isForTls))
+    const judging = shown.isCutOff(server, Math.max(beganAtMs, sinceMs), visit(isForTls), isAnswered)
     const isCutOff = await (call.own?.during(judging) ?? judging)
     const detail = `${failure.detail}, as at all servers of late`
     return isCutOff ? { ...failure, ip, how: 'unreachable', detail } : { ...failure, ip }
@@ -193,6 +193,8 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   const unused = { messages: 0, needsReset: false, isSpent: false }
   const session = { kind: 'session' as const, host, ip, ourNames, delaysEachRecipient, ...unused }
   const extensions = greeting.kind === 'failure' ? greeting : await hello(plain, call, options)
+  if (extensions.kind === 'extensions' || extensions.reply) options.shown.session.shownBy(server, beganAtMs)
+  else if (extensions.how === 'closed') return quitLacking(plain, options.shown.session, extensions, true)
   if (extensions.kind === 'failure') return quitWith(plain, { ...extensions, ip })
   if (!extensions.starttls && rule) return quitLacking(plain, options.shown.tls, WITHOUT_TLS)
   if (!extensions.starttls) options.shown.tls.noteLacking(server)

@@ -45,6 +45,9 @@ export interface Outbound {
   firstAttemptsStarted: Promise<void>
 }
 
+/** What a site does not demand still goes out in clear. */
+const SENT_WITHOUT = ['tls', 'certificate']
+
 /** How long a shutdown waits for outcomes that cannot be stored. The sweeper settles the rest. */
 const UNSTORED_MS = 10_000
 
@@ -109,7 +112,7 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
   ends.defer(idle)
   const mailState = () => {
     const [lack] = engine.lacking()
-    return lack === 'connection' || lack === 'greeting' ? `lacking ${lack}` : 'ok'
+    return lack && !SENT_WITHOUT.includes(lack) ? `lacking ${lack}` : 'ok'
   }
   const sendHouseMail = houseMail(config, sendParts)
   return { send, mailState, sendHouseMail, inbox, firstAttemptsStarted: dispatcher.started }

@@ -28,6 +28,8 @@ const FAULTS: Record<string, { theirs: string; script?: Script; tls?: object }> 
   EHOSTUNREACH: { theirs: 'connection_timeout' },
   ECONNREFUSED: { theirs: 'connection_timeout' },
   'is closed': { theirs: 'connection_timeout', script: { greeting: 'close' } },
+  'is closed at EHLO': { theirs: 'connection_timeout', script: { ehlo: 'close' } },
+  'is reset at EHLO': { theirs: 'connection_timeout', script: { ehlo: 'reset' } },
   'says nothing': { theirs: 'connection_timeout', script: { greeting: 'stall' } },
   'offers no TLS': { theirs: 'policy_block', script: {} },
   'has a broken handshake': { theirs: 'policy_block', script: { ehlo: OFFER, handshake: 'close' } },
