@@ -37,6 +37,8 @@ test.each([
   [202, 'success_but_not_200'],
   [204, 'success_but_not_200'],
   [206, 'success_but_not_200'],
+  [299, 'success_but_not_200'],
+  [300, 'not_200'],
   [304, 'not_200'],
   [400, 'not_200'],
   [401, 'not_200'],
