@@ -1,7 +1,7 @@
 import { type DecidedBy, isAtLeast, type Outcome, type Reply, type ReplyReading } from './attempt.ts'
 import { type Clause, clausesOf, tokensOf } from './clauses.ts'
 import { IS_NAME, type KnownNames, NAMED, wordsOfLinks } from './plain-text.ts'
-import { GIVES_REASON, leftWords } from './rules/known-words.ts'
+import { GIVES_REASON, leftWords, saysMore } from './rules/known-words.ts'
 import { numbers } from './rules/pattern.ts'
 import type { ReplyPhase, ReplyRule } from './rules/rule.ts'
 import { rulesAt } from './rules.ts'
@@ -159,7 +159,7 @@ const namesReasonTo = (rules: readonly ReplyRule[]) => (help: string) =>
 
 /** Whether the sentence may say why a user is not found who exists: no help, and with a word that is not known. */
 const mayBeReasonTo = (rules: readonly ReplyRule[]) => (clause: Clause) =>
-  clause.isHelp ? namesReasonTo(rules)(clause.text) : leftWords(clause).length > 0
+  clause.isHelp ? namesReasonTo(rules)(clause.text) || saysMore(clause.text) : leftWords(clause).length > 0
 
 /** A name before the words says whom they are about, and is evidence of nothing. */
 const NAME_BEFORE = new RegExp(`^(?:${Object.values(NAMED).join('|')})[\\s:,]+`)

@@ -2,8 +2,12 @@
 // `user not found in white list`, so a clause with one leaves open whether the user exists.
 
 import { NAMED } from '../plain-text.ts'
+import { HELP, IF } from './harmless.ts'
 import { MAILBOX, NO_SUCH_WORDS, NO_WORDS, NOBODY_WORDS, NOUN, NOUNS, UNKNOWN_WORDS } from './lexicon.ts'
 import { phrases, words } from './pattern.ts'
+
+const BEGINS_HELP = new RegExp(`^.{0,60}?(?:${HELP}|${IF})`)
+const BEGINS_CONDITION = new RegExp(`^.{0,60}?${IF}`)
 
 /** Sentences and phrases around an unknown user. */
 const FRAMES = [
@@ -49,6 +53,14 @@ const BEING = /(?<![a-z])(?:is|are|was|were|has|have|had|ist|sind|est|sont|es|es
 const DENIAL = new RegExp(
   `${NEGATION}|${words(...UNKNOWN_WORDS, ...NO_SUCH_WORDS)}|(?<![a-z])(?:(?:do|does|did|is|was|has|ca)nt(?![a-z])|reject|refus|fail|error|undeliver|invalid|unavailable)`,
 )
+/** What is said of something, but that help exists, or how an address is to be. */
+const STATEMENT =
+  /(?<![a-z])(?:doesnt|isnt|wasnt|cant|not|nicht|niet|failed|unavailable|is|are|was|were|has|had|ist|sind|wird|werden|wurde|est|sont|wordt|jest)(?![a-z])(?! (?:available|correct|right|valid))/
+/** Whether a sentence of help goes on with a statement: `See the status page, our directory is offline.` */
+export function saysMore(help: string): boolean {
+  const [begun = '', ...parts] = help.replace(BEGINS_HELP, '').split(/[,:]/)
+  return parts.some((part) => STATEMENT.test(part)) || (!BEGINS_CONDITION.test(help) && STATEMENT.test(begun))
+}
 /** Where the user is unknown. A domain or a server without a preposition may be what is unknown, as in `no server`. */
 const PLACES = new RegExp(
   `(?<!not )(?:${words(
@@ -72,6 +84,7 @@ export const GIVES_REASON = new RegExp(
     'later, wait, temporar*, tempfail, retry*, deferr*, minute, minutes, seconds, hour, hours, in progress, pending, migrat*',
     'später, vorübergehend, warten, wartung, plus tard, temporair*, patienter, más tarde, temporal*, espere, más adelante',
     'più tardi, temporane*, attend*, mais tarde, aguarde, tijdelijk*, onderhoud, wacht, później, tymczasow*, chwilow*',
+    'tomorrow, demain, mañana, domani, amanhã, jutro, завтра, 明天',
     'позже, временно, подождите, 稍后, 稍後, 暂时, 暫時, 重试, 後で, 一時的',
   ),
 )

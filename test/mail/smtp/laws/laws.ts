@@ -342,13 +342,13 @@ const HELP_ON = [
 ]
 const UNKNOWN_USERS = ['User unknown.', 'Empfänger unbekannt.', '用户不存在。']
 
-/** A cause in a sentence of help is no help: `Please contact us because the directory is offline.` */
+/** A cause, or a statement, in a sentence of help is no help: `Please contact us because the directory is offline.` */
 function causesInHelp(): Law {
   const [rcpt] = LABELLED.filter(({ phase, reply }) => phase === 'rcpt' && reply.enhanced === '5.1.1')
   const sentences = CAUSES.flatMap((cause) => GIBBERISH.map((words) => `${cause} ${words.toLowerCase()}`))
   const cases = product(sentences, UNKNOWN_USERS, [0, 1])
   return {
-    name: 'a cause in a sentence of help leaves open whether the user exists',
+    name: 'a cause or a statement in a sentence of help leaves open whether the user exists',
     cases: cases.size,
     check(index) {
       const [sentence, unknown, which] = cases.at(index)
@@ -362,6 +362,14 @@ const CAUSES = [
   ...['Please contact us because of', 'Please contact your administrator due to', 'Bitte wenden Sie sich an uns, weil'],
   ...['Bitte kontaktieren Sie uns wegen', 'Veuillez contacter le support parce que', 'Por favor, contacte porque'],
   ...['Si prega di contattare il supporto perché', 'Neem contact op omdat', 'Prosimy o kontakt z powodu'],
+  ...['See our website, the directory is', 'Please contact the helpdesk, our server has', 'If you need help: we are'],
+  ...[
+    'Danke, das Verzeichnis wird',
+    'Merci, le serveur est',
+    'Reference data not',
+    'Contact sync failed:',
+    'Visit was',
+  ],
 ]
 
 /** Known words may affirm the user, deny what is no mailbox, or speak of the sender: `User known, alias unknown`. */
