@@ -112,6 +112,8 @@ const OPEN_STATEMENTS = [
   `${NOUN} (?:doesnt|does not|dont|do not) know`,
   // `User resolver not found`, `RCPT TO not recognized`: a part of the system is unknown.
   `(?<![a-z]|\\b(?:de|di) )(?:resolver|appliance|mailhost|vpopmail|chkuser|destination|response|session ?id|rcpt to) (?:(?:is|was) )?${words(...UNKNOWN_WORDS)}`,
+  // `No mailbox specified`: the command names none.
+  `\\bno ${NOUN}(?: name)? (?:(?:is|was) )?(?:specified|given|entered|supplied|indicated)`,
   // `example.net is not our customer`, `No such account: example.net`: a domain is not set up as it should be.
   `${NOT_BEHIND('host')}\\b${DOMAIN} (?:is|isnt|has|have|does not have|doesnt have)(?![a-z])`,
   `\\p{L}[ ,:]{1,3}${NOT_BEHIND('host', 'domain', 'rejected')}${NAMED.recipientDomain}`,

@@ -405,7 +405,7 @@ const AFFIRMATIONS = [
   ]),
 ]
 
-/** A domain without a customer, or a server without any mailbox, is not set up as it should be. Its users may live. */
+/** Where a domain has no customer, a server no mailbox, or the command names none, no user is unknown. */
 function deniedOfDomain(): Law {
   const [rcpt] = LABELLED.filter(({ phase, reply }) => phase === 'rcpt' && reply.enhanced === '5.1.1')
   const subjects = [
@@ -418,10 +418,15 @@ function deniedOfDomain(): Law {
     ...subjects.flatMap((subject) => OF_DOMAINS.map((said) => `${subject} ${said}`)),
     ...NOT_SERVED.flatMap((said) => [': example.net', ' example.net', ', example.net'].map((name) => said + name)),
     ...['users', 'mailboxes', 'accounts', 'recipients'].map((nouns) => `There are no ${nouns} on this server`),
+    ...['mailbox', 'user', 'recipient', 'account', 'address', 'mailbox name'].flatMap((noun) =>
+      ['specified', 'given', 'entered', 'supplied', 'was indicated', 'specified in RCPT TO'].map(
+        (said) => `No ${noun} ${said}`,
+      ),
+    ),
   ]
   const cases = product(texts, ['', '.', '. Thank you.'], [0])
   return {
-    name: 'what is denied of a domain or of a whole server leaves open whether the user exists',
+    name: 'what is denied of a domain, a whole server or the command leaves open whether the user exists',
     cases: cases.size,
     check(index) {
       const [said, end] = cases.at(index)
