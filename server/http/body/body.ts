@@ -2,7 +2,7 @@ import type { FairTurns } from '../../../net/fair-turns.ts'
 import { networkOf } from '../../../net/network.ts'
 import { callerKey, endWorkKey, rightKey } from '../../caller.ts'
 import { fail } from '../../errors.ts'
-import type { Call, RawRequest } from '../call.ts'
+import { type Call, LEFT, type RawRequest } from '../call.ts'
 import { arriving, late, type Pace } from './arriving.ts'
 import { type ByteBudget, createByteBudget, type GiveBack } from './byte-budget.ts'
 
@@ -137,18 +137,23 @@ interface BodyListeners {
 }
 
 /**
- * Listens until one of the listeners settles, and rejects when the body does not arrive in time. When the caller
- * leaves, the promise stays pending: nothing waits for it.
+ * Listens until one of the listeners settles. Rejects when the body does not arrive in time, and when the caller
+ * leaves: the call then gives back what it has taken.
  */
 function listenToBody<Result>(
-  { raw, response }: Call,
+  call: Call,
   timeoutMs: number,
   listenersOf: (settle: (result: Result) => void) => BodyListeners,
 ): Promise<Result> {
+  const { raw, response } = call
   return new Promise((resolve, reject) => {
+    const leave = () => {
+      stop()
+      reject(call.closed ?? LEFT)
+    }
     const stop = () => {
       clearTimeout(timer)
-      response.off('close', stop)
+      response.off('close', leave)
       raw.off('data', data)
       if (end) raw.off('end', end)
     }
@@ -163,7 +168,8 @@ function listenToBody<Result>(
     }, timeoutMs)
     raw.on('data', data)
     if (end) raw.on('end', end)
-    response.once('close', stop)
+    response.once('close', leave)
+    if (call.closed) leave()
   })
 }
 
