@@ -93,7 +93,12 @@ function standingAfter(domain: Domain, checks: Checks, { findings, hosts, now, i
     // A record that was wrong, and whose servers are silent now, may be right.
     return status === 'failed' ? (findings[check]?.status ?? status) : status
   })
-  return afterCheck(domain, isTaken ? 'failed' : outcomeOf(statuses), now)
+  return afterCheck(domain, isTaken ? 'failed' : outcomeOf(statuses), now, lastCheckOf(domain))
+}
+
+function lastCheckOf({ checks }: Domain): Date | undefined {
+  const times = Object.values(checks ?? {}).map(({ checked_at }) => Date.parse(checked_at))
+  return times.length > 0 ? new Date(Math.max(...times)) : undefined
 }
 
 function outcomeOf(statuses: RecordCheck['status'][]): CheckOutcome {

@@ -16,6 +16,8 @@ const AWAITED: readonly Pace[] = [
   { untilMs: DAY, everyMs: 5 * MINUTE },
   { untilMs: 14 * DAY, everyMs: HOUR },
 ]
+/** The most time between two checks that counts: for more of it the service made none, or its clock jumped. */
+const COUNTED_MS = 2 * HOUR
 /** A verified domain that fails lapses after the first, and counts as abandoned by its owner after the second. */
 const LAPSES_MS = 3 * DAY
 const GIVEN_UP_MS = 14 * DAY
@@ -27,9 +29,9 @@ export type Standing = Pick<Domain, 'status' | 'verifiedAt' | 'failingSince' | '
 
 /**
  * The standing of a domain after a check. An unanswered check does not count against the domain: a verified domain
- * lapses only when its records are wrong, not while their servers are silent.
+ * lapses only when its records are wrong, not while their servers are silent. `previous` is when it was checked before.
  */
-export function afterCheck(domain: Standing, outcome: CheckOutcome, now: Date): Standing {
+export function afterCheck(domain: Standing, outcome: CheckOutcome, now: Date, previous = now): Standing {
   const { status, verifiedAt, failingSince, nextCheckAt } = domain
   if (isVouchedFor(domain)) return { status, verifiedAt, failingSince, nextCheckAt }
   if (outcome === 'passed') {
@@ -41,7 +43,9 @@ export function afterCheck(domain: Standing, outcome: CheckOutcome, now: Date): 
     }
   }
   const wasVerified = status === 'verified' || status === 'lapsed'
-  return wasVerified ? afterFailure(domain, outcome, now) : afterWaiting(domain, now)
+  if (!wasVerified) return afterWaiting(domain, now)
+  const uncheckedMs = status === 'verified' ? Math.max(0, now.getTime() - previous.getTime() - COUNTED_MS) : 0
+  return afterFailure({ ...domain, failingSince: failingSince && later(failingSince, uncheckedMs) }, outcome, now)
 }
 
 /** Whether the operator vouches for the domain: DNS is not checked automatically, and its answers change nothing. */

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { afterCheck, type CheckOutcome, type Standing } from '../../server/domains/verification-schedule.ts'
 
@@ -17,7 +18,7 @@ function walk(from: Standing, untilMs: number, outcome: (ms: number) => CheckOut
   while (standing.nextCheckAt && standing.nextCheckAt.getTime() <= START.getTime() + untilMs) {
     const now = standing.nextCheckAt
     const ms = now.getTime() - START.getTime()
-    standing = afterCheck(standing, outcome(ms), now)
+    standing = afterCheck(standing, outcome(ms), now, at(checks.at(-1)?.ms ?? ms))
     checks.push({ ms, standing })
   }
   return { checks, standing }
@@ -62,6 +63,25 @@ test('a check that passes in between restarts the three days', () => {
   expect(standing).toMatchObject({ status: 'verified', failingSince: at(3 * DAY) })
 })
 
+test('a domain lapses only when it has failed over three days in which it was checked', () => {
+  /** The time between two checks: hours in which all is well, and days without a worker or by a clock that jumps. */
+  const gap = fc.oneof(fc.integer({ min: MINUTE, max: 2 * HOUR }), fc.integer({ min: 2 * HOUR, max: 30 * DAY }))
+  const check = fc.record({ gap, outcome: fc.constantFrom<CheckOutcome>('failed', 'failed', 'failed', 'unanswered') })
+  fc.assert(
+    fc.property(fc.array(check, { minLength: 1, maxLength: 90 }), (checks) => {
+      let [standing, now, failingMs] = [VERIFIED, START, 0]
+      for (const { gap, outcome } of checks) {
+        const previous = now
+        now = new Date(now.getTime() + gap)
+        if (standing.failingSince) failingMs += Math.min(gap, 2 * HOUR)
+        const isLapsed = standing.status === 'lapsed' || (outcome === 'failed' && failingMs >= 3 * DAY)
+        standing = afterCheck(standing, outcome, now, previous)
+        expect(standing.status).toBe(isLapsed ? 'lapsed' : 'verified')
+      }
+    }),
+  )
+})
+
 test('silence never lapses a domain, however long it lasts', () => {
   const { standing } = walk(VERIFIED, 60 * DAY, () => 'unanswered')
   expect(standing).toMatchObject({ status: 'verified', failingSince: null })
@@ -70,7 +90,7 @@ test('silence never lapses a domain, however long it lasts', () => {
 test('a domain whose records were wrong before a silence lapses when they are wrong after it', () => {
   const silent = walk(VERIFIED, 4 * DAY, (ms) => (ms === 0 ? 'failed' : 'unanswered'))
   expect(silent.standing).toMatchObject({ status: 'verified', failingSince: START })
-  expect(afterCheck(silent.standing, 'failed', at(5 * DAY)).status).toBe('lapsed')
+  expect(afterCheck(silent.standing, 'failed', at(5 * DAY), at(4 * DAY)).status).toBe('lapsed')
 })
 
 test('a lapsed domain that passes is verified again with its first date, and is checked daily after 14 days', () => {
