@@ -1899,12 +1899,25 @@ having bool_and(started_at is null or started_at < clock_timestamp() - interval 
 
 -- overdue-workflows
 -- Finds workflows whose dispatches are overdue.
-with overdue as materialized (
-  select workflow_id, row_number() over (partition by account_id order by min(due_at)) as turn from open_dispatches
-  where workflow_id is not null and handed_over_at is not null
-    and due_at < now() - $1 * interval '1 millisecond'
-    and (looked_at is null or looked_at < clock_timestamp() - $1 * interval '1 millisecond')
-  group by account_id, workflow_id order by turn limit 100
+with recursive account as (
+  (select account_id from open_dispatches where workflow_id is not null order by account_id limit 1)
+  union all
+  select next.account_id from account a cross join lateral (
+    select account_id from open_dispatches
+    where workflow_id is not null and account_id > a.account_id order by account_id limit 1
+  ) next
+),
+overdue as materialized (
+  select o.* from account a cross join lateral (
+    select workflow_id, row_number() over (order by min(since)) as turn from (
+      select workflow_id, greatest(due_at, looked_at) as since from open_dispatches
+      where account_id = a.account_id and workflow_id is not null and handed_over_at is not null
+      and greatest(due_at, looked_at) < now() - $1 * interval '1 millisecond'
+      order by greatest(due_at, looked_at) limit 500
+    ) oldest
+    group by workflow_id
+  ) o
+  order by turn limit 100
 )
 update open_dispatches d set looked_at = clock_timestamp() from overdue o where d.workflow_id = o.workflow_id
 returning d.workflow_id as id;

@@ -521,7 +521,9 @@ export const openDispatches = pgTable(
       .where(sql`workflow_id is null and lease_until is null`),
     index('open_dispatches_workflow').on(t.workflowId).where(sql`workflow_id is not null`),
     index('open_dispatches_unstarted').on(t.workflowId).where(sql`workflow_id is not null and handed_over_at is null`),
-    index('open_dispatches_due').on(t.dueAt).where(sql`workflow_id is not null`),
+    index('open_dispatches_overdue')
+      .on(t.accountId, sql`greatest(due_at, looked_at)`)
+      .where(sql`workflow_id is not null`),
     checkOneOf(t.kind),
   ],
 )

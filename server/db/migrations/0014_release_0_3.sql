@@ -484,4 +484,6 @@ CREATE TABLE "unstored_refused_sends" (
 --> statement-breakpoint
 CREATE INDEX "refused_sends_account" ON "refused_sends" USING btree ("account_id","id");
 --> statement-breakpoint
-ALTER TABLE "breakers" ADD COLUMN "resumed_at" timestamp (3) with time zone;
+ALTER TABLE "breakers" ADD COLUMN "resumed_at" timestamp (3) with time zone;--> statement-breakpoint
+DROP INDEX "open_dispatches_due";--> statement-breakpoint
+CREATE INDEX "open_dispatches_overdue" ON "open_dispatches" USING btree ("account_id",greatest(due_at, looked_at)) WHERE workflow_id is not null;

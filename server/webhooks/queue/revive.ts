@@ -30,6 +30,8 @@ const ASK_EVERY_MS = 20_000
 const TERMINATED_WITHIN_MS = 600_000
 /** How many workflows are looked up at a time. */
 const WORKFLOWS_AT_A_TIME = 100
+/** How many dispatches of an account are read for them. */
+const ROWS_AT_A_TIME = 500
 /** A POST that began earlier is over: longer than POST_AND_RECORD of begin.ts. */
 const POST_IS_OVER = `interval '15 seconds'`
 
@@ -75,15 +77,32 @@ export const STILL_OPEN = `
   group by workflow_id
   having bool_and(started_at is null or started_at < clock_timestamp() - ${POST_IS_OVER})`
 
+/** SQL: a dispatch whose workflow is started, and that was due, and last looked for, long ago. */
+const IS_OVERDUE = `workflow_id is not null and handed_over_at is not null
+        and greatest(due_at, looked_at) < now() - $1 * interval '1 millisecond'`
+
 // Marks the workflows that this pass looks for, so that other passes and processes leave them alone for a while.
-// Accounts take turns. By now(), and not by clock_timestamp(), the index finds what is due.
+// Accounts take turns, and a pass reads a few rows of each. By now(), and not by clock_timestamp(), the index finds
+// what is due.
 export const CLAIM_OVERDUE = `
-  with overdue as materialized (
-    select workflow_id, row_number() over (partition by account_id order by min(due_at)) as turn from open_dispatches
-    where workflow_id is not null and handed_over_at is not null
-      and due_at < now() - $1 * interval '1 millisecond'
-      and (looked_at is null or looked_at < clock_timestamp() - $1 * interval '1 millisecond')
-    group by account_id, workflow_id order by turn limit ${WORKFLOWS_AT_A_TIME}
+  with recursive account as (
+    (select account_id from open_dispatches where workflow_id is not null order by account_id limit 1)
+    union all
+    select next.account_id from account a cross join lateral (
+      select account_id from open_dispatches
+      where workflow_id is not null and account_id > a.account_id order by account_id limit 1
+    ) next
+  ),
+  overdue as materialized (
+    select o.* from account a cross join lateral (
+      select workflow_id, row_number() over (order by min(since)) as turn from (
+        select workflow_id, greatest(due_at, looked_at) as since from open_dispatches
+        where account_id = a.account_id and ${IS_OVERDUE}
+        order by greatest(due_at, looked_at) limit ${ROWS_AT_A_TIME}
+      ) oldest
+      group by workflow_id
+    ) o
+    order by turn limit ${WORKFLOWS_AT_A_TIME}
   )
   update open_dispatches d set looked_at = clock_timestamp() from overdue o where d.workflow_id = o.workflow_id
   returning d.workflow_id as id`

@@ -17,15 +17,17 @@ const STATEMENTS: Record<string, [statement: string, parameters: number[]]> = {
   ASSIGNED: [ASSIGNED, []],
 }
 
-/** Dispatches that wait for a workflow, and those of workflows that wait for their next attempt. */
+const WORKFLOW = `'original-' || endpoint || '-' || i / 5000`
+/** Dispatches that wait for a workflow, those of workflows that wait for their next attempt, or are overdue. */
 const STATES = {
   'without a workflow': { hours: -1, workflow: 'null' },
-  'with workflows': { hours: 1, workflow: `'original-' || endpoint || '-' || i / 5000` },
+  'with workflows': { hours: 1, workflow: WORKFLOW },
+  'with workflows that were looked for': { hours: -1, workflow: WORKFLOW, looked: 'now()' },
 }
 type State = keyof typeof STATES
 
 async function seed(rows: number, endpoints: number, state: State): Promise<void> {
-  const { hours, workflow } = STATES[state]
+  const { hours, workflow, looked = 'null' }: { hours: number; workflow: string; looked?: string } = STATES[state]
   await run(db, 'truncate open_dispatches, webhook_endpoints')
   await run(
     db,
@@ -40,9 +42,9 @@ async function seed(rows: number, endpoints: number, state: State): Promise<void
   await run(
     db,
     `insert into open_dispatches (id, event_id, message_id, account_id, endpoint_id, kind, created_at, attempt, due_at,
-       deadline_at, workflow_id, handed_over_at)
+       deadline_at, workflow_id, looked_at, handed_over_at)
      select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), md5('a' || endpoint)::uuid, md5('e' || endpoint)::uuid,
-       'original', now(), 2, now() + interval '${hours} hours' + i * interval '1 ms', now() + interval '20 hours', ${workflow},
+       'original', now(), 2, now() + interval '${hours} hours' + i * interval '1 ms', now() + interval '20 hours', ${workflow}, ${looked},
        case when ${workflow} is not null then now() end
      from (select i, i % ${endpoints} + 1 as endpoint from generate_series(1, ${rows}) i) as numbered`,
   )
