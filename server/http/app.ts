@@ -157,11 +157,12 @@ export async function createApp(parts: AppParts): Promise<App> {
   const limits = bodyLimits({ ...LIMITS, ...parts.limits }, { turns, draining: draining.signal })
   const contract = { services, interceptors, limits, onRefused, admit: admitted(createKeyAdmission(gate, false)) }
 
-  const fastify = createFastify({ trustProxy, records, visit })
+  const fastify = createFastify({ trustProxy, records, visit, turns })
   const collect = collectPaths(fastify)
   await fastify.register(restRoutes, contract)
   await fastify.register(peopleOnlyRoutes, { calls: parts.peopleOnly ?? [], admit: contract.admit })
   await fastify.register(siteRoutes, {
+    turns,
     readiness,
     about,
     visit,

@@ -1,4 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteOptions } from 'fastify'
+import { FairTurns } from '../../net/fair-turns.ts'
+import { networkOf } from '../../net/network.ts'
+import { callerKey } from '../caller.ts'
 import { type ErrorReason, fail } from '../errors.ts'
 import type { Admit } from './admission.ts'
 import { Call, type CallRecords } from './call.ts'
@@ -24,10 +27,12 @@ export interface FastifyParts {
   records: CallRecords
   /** Counts a request whose path the router cannot read. */
   visit: Admit
+  /** Callers who are not known share the turns of one account. */
+  turns?: FairTurns
 }
 
 /** Fastify with what all protocols share: `request.call`, and REST's body for every error. */
-export function createFastify({ trustProxy, records, visit }: FastifyParts) {
+export function createFastify({ trustProxy, records, visit, turns = new FairTurns() }: FastifyParts) {
   const begin = (request: FastifyRequest, reply: FastifyReply) => {
     request.call = new Call(request, reply, records)
   }
@@ -55,6 +60,10 @@ export function createFastify({ trustProxy, records, visit }: FastifyParts) {
     const fault = faultOfHeaders(request.raw)
     if (fault === undefined) done()
     else done(fail('invalid_payload', fault))
+  })
+  // What is refused before its caller is known costs as much as what the gate refuses.
+  fastify.addHook('onError', async ({ call: { values, remoteAddress } }) => {
+    if (!values.get(callerKey)) await turns.takeAsStranger(networkOf(remoteAddress))
   })
   fastify.setErrorHandler(refuse)
   return fastify

@@ -1,4 +1,6 @@
 import type { FastifyInstance } from 'fastify'
+import type { FairTurns } from '../../../net/fair-turns.ts'
+import { networkOf } from '../../../net/network.ts'
 import type { Admit } from '../admission.ts'
 import type { Call } from '../call.ts'
 import { refuseOtherHosts } from '../own-hosts.ts'
@@ -9,6 +11,7 @@ import { openApiPage } from './openapi.ts'
 import type { SharedReadiness } from './readiness.ts'
 
 export interface SiteParts {
+  turns: FairTurns
   readiness: SharedReadiness
   /** Shown by `/healthz`. */
   about: { version: string; region: string }
@@ -25,11 +28,11 @@ export interface SiteParts {
 /** The paths beside the contract, which need no key. */
 export async function siteRoutes(
   fastify: FastifyInstance,
-  { readiness, about, visit, checkHost, publicUrl, keySet }: SiteParts,
+  { turns, readiness, about, visit, checkHost, publicUrl, keySet }: SiteParts,
 ): Promise<void> {
-  fastify.addHook('onRequest', (request, _reply, done) => {
-    request.call.path = request.routeOptions.url
-    done()
+  fastify.addHook('onRequest', async ({ call, routeOptions }) => {
+    call.path = routeOptions.url
+    await turns.takeAsStranger(networkOf(call.remoteAddress))
   })
   openApiPage(fastify, { visit, publicUrl })
   fastify.get('/healthz', async () => ({ status: 'ok', ...about }))
