@@ -16,13 +16,20 @@ Object.assign(FairTurns.prototype, {
 afterAll(() => void Object.assign(FairTurns.prototype, { takeAsStranger }))
 
 const api = await startApi()
-/** Health and reflection have turns of their own: those of their bodies. */
-const paths = api.app.paths.filter(({ path }) => !path.startsWith('/grpc.'))
+/** Health and reflection have turns of their own: those of their bodies. Health checks wait for none. */
+const HEALTH = ['/healthz', '/readyz']
+const paths = api.app.paths.filter(({ path }) => !path.startsWith('/grpc.') && !HEALTH.includes(path))
 const CASES = [
   ...paths.flatMap(({ path, verbs }) => verbs.map((verb) => [verb, path] as const)),
   ['GET', '/nothing/there'] as const,
   ['DELETE', '/healthz'] as const,
 ]
+
+test.each(HEALTH)('%s waits for no turn', async (path) => {
+  turns = 0
+  expect((await fetch(api.url + path)).ok).toBe(true)
+  expect(turns).toBe(0)
+})
 
 test.each(CASES)('%s %s without a key waits for the turn of a stranger', async (method, path) => {
   turns = 0
