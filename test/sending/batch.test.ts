@@ -81,7 +81,8 @@ test('a message that is not started within the time of its batch is transient_fa
 })
 
 test('no further message starts when the caller has left or the server shuts down; running sends end', async () => {
-  for (const who of ['caller', 'server']) {
+  const causes = { caller: 'the caller left', server: 'this server is shutting down' }
+  for (const [who, cause] of Object.entries(causes)) {
     const leaving = new AbortController()
     const stopping = who === 'server' ? leaving.signal : undefined
     const { run, started } = batchOf(async () => leaving.abort(), { stopping })
@@ -89,6 +90,7 @@ test('no further message starts when the caller has left or the server shuts dow
     expect(started()).toBe(1)
     expect(response.results[0]!.status).toBe(DeliveryStatus.DELIVERED)
     expect(response.results.slice(1)).toMatchObject(Array(39).fill(NOT_STARTED))
+    expect(response.results[1]!.message).toContain(cause)
   }
 })
 

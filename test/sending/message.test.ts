@@ -42,6 +42,7 @@ const INVALID_PAYLOAD: [sentence: string, change: Change, fields: string[]][] = 
   ['html has at most 2 MiB', { html: 'x'.repeat(2 * MiB + 1) }, ['html']],
   ['text has at most 2 MiB, counted in bytes', { text: 'ü'.repeat(MiB + 1) }, ['text']],
   ['a body holds no NUL', { text: 'a\0b' }, ['text']],
+  ['a body holds no half of a character', { html: 'a\ud83d' }, ['html']],
   ['an empty reply_to is refused', { replyTo: [''] }, ['reply_to']],
   ['an empty one of several is named', { replyTo: ['a@example.test', ''] }, ['reply_to[1]']],
   ['at most 10 reply_to', { replyTo: Array.from({ length: 11 }, () => 'a@example.test') }, ['reply_to']],
@@ -170,4 +171,12 @@ test('the faults of a message without a body and of a recipient that does not pa
   }
   expect(faultOf({ text: undefined })).toContain('html is required when text is missing.')
   expect(faultOf({ to: ['ann@example.net', 'nobody'] })).toContain('to[1] is not an email address')
+})
+
+test('a calendar without a method in its media type is no invitation, whatever it says', () => {
+  const content = Buffer.from('BEGIN:VCALENDAR\r\nMETHOD:REQUEST\r\nEND:VCALENDAR\r\n')
+  const attach = (contentType: string) => ({ attachments: [{ filename: 'a.ics', content, contentType }] })
+  expect(read(attach('text/calendar')).attachments).toHaveLength(1)
+  expect(read(attach('text/calendar; method=REQUEST')).attachments).toHaveLength(1)
+  expect(refused(attach('text/calendar; method=CANCEL')).fields).toEqual(['attachments[0].content_type'])
 })

@@ -1,5 +1,9 @@
+import { create } from '@bufbuild/protobuf'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { expect, test } from 'vitest'
+import { DeliveryStatus, Reason, RecipientOutcomeSchema, SuppressionScope } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { createDomain } from '../../server/domains/domains.ts'
+import { explain } from '../../server/sending/rejection.ts'
 import { startApi } from '../services/api.ts'
 
 const api = await startApi()
@@ -54,4 +58,41 @@ test('with several recipients each rejection has a detail, and no other outcome 
     undefined,
     'suppression_list@simulator.test is suppressed.',
   ])
+})
+
+test('a dry run says which check a suppressed address does not pass', async () => {
+  const { json } = await api.send({ to: 'gone@example.net' }, { 'x-service-sandbox': 'true' })
+  expect(json.checks.at(-1)).toMatchObject({
+    name: 'suppression',
+    passed: false,
+    detail: 'the address is on a suppression list',
+  })
+})
+
+const { ACCOUNT, GLOBAL, TENANT } = SuppressionScope
+const OF_THE_CALLER = 'DELETE /api/v1/suppression/{email} removes it.'
+
+test.each([
+  [GLOBAL, 'the suppression list for everyone who sends through this service', 'Only the operator can remove it.'],
+  [ACCOUNT, 'the suppression list of this account', OF_THE_CALLER],
+  [TENANT, 'the suppression list of this tenant', OF_THE_CALLER],
+])('a suppressed address is told on which list it is, and who can remove it: %i', (scope, list, wayOut) => {
+  const outcome = create(RecipientOutcomeSchema, {
+    email: 'gone@example.net',
+    status: DeliveryStatus.REJECTED,
+    reason: Reason.SUPPRESSION_LIST,
+    suppression: { scope, since: timestampFromMs(0) },
+  })
+  expect(explain(outcome, 'example.test').detail).toBe(
+    `gone@example.net has been on ${list} since 1970-01-01T00:00:00.000Z. ${wayOut}`,
+  )
+})
+
+test('a message of a release that stored no domain of From says what was not verified', () => {
+  const outcome = create(RecipientOutcomeSchema, {
+    email: 'ann@example.net',
+    status: DeliveryStatus.REJECTED,
+    reason: Reason.DOMAIN_NOT_VERIFIED,
+  })
+  expect(explain(outcome, '').detail).toMatch(/^The From domain is not a verified domain of this account\./)
 })

@@ -245,6 +245,25 @@ test('the sentence of an entry names the fields of the contract alone', async ()
   )
 })
 
+test('an error without fields has a sentence of its own', async () => {
+  const { db, clock } = api.world
+  const account = await createAccount(db, clock, 'Reasons')
+  const writer = new RefusedSends({ db, clock }, (error) => expect.unreachable(`${error}`))
+  const sentences = {
+    insufficient_scope: 'The API key lacks the scope emails.send.',
+    domain_not_verified: 'The domain of from is not a domain of the account.',
+    payload_too_large: 'The request was too large.',
+    unsupported_media_type: 'The body was not JSON in UTF-8, or it was compressed.',
+    rate_limit_exceeded: 'A limit was used up.',
+    transient_failure: 'A fault of the service.',
+  }
+  for (const reason of Object.keys(sentences) as (keyof typeof sentences)[])
+    writer.note({ accountId: account.id, requestId: reason, protocol: 'rest', error: fail(reason, 'geheim') })
+  await writer.stop()
+  const rows = await db.select().from(refusedSends).where(eq(refusedSends.accountId, account.id))
+  expect(Object.fromEntries(rows.map(({ error, message }) => [error, message]))).toEqual(sentences)
+})
+
 test('what cannot be written at the end is reported', async () => {
   const { db, clock } = api.world
   const account = await createAccount(db, clock, 'Last rows')
