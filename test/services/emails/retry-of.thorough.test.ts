@@ -87,6 +87,18 @@ test('each recipient domain keeps its own envelope sender, whichever of its reci
   expect((await email(first)).retried_by).toEqual([json.message_id])
 })
 
+test('each retry of a chain keeps the envelope sender that its domain had in the first message', async () => {
+  const first = await refusedForNow({ to: ['ann@example.net', 'bob@other.org'] }, /bob@/)
+  const ofFirst = new Set(senders.splice(0))
+  script({ rcpt: GREYLISTED })
+  const { json: second } = await retry(first, { to: 'bob@other.org' })
+  const [ofBob] = senders.splice(0)
+  script({})
+  expect((await retry(second.message_id, { to: 'bob@other.org' })).json.status).toBe('delivered')
+  expect([ofFirst.has(ofBob!), ofFirst.size]).toEqual([true, 2])
+  expect(senders).toEqual([ofBob])
+})
+
 test('an unknown message and one of another account are the same 400', async () => {
   const { db, clock, sealer } = api.world
   const stranger = await createAccount(db, clock, 'Second stranger')
