@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
+import { connect } from '../../server/db/connect.ts'
 import { and, asc, eq, sql } from '../../server/db/drizzle.ts'
 import { timeOfId } from '../../server/db/ids.ts'
 import {
@@ -27,7 +28,7 @@ import { newClaim } from '../harness/claim.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { recipient } from '../harness/recipient.ts'
 import { untilEnd } from '../harness/until-end.ts'
-import { letArrive } from '../harness/waits.ts'
+import { letArrive, takes } from '../harness/waits.ts'
 
 // Claim, marker, record, settle, release and sweep: the commits of a send, against a real PostgreSQL.
 
@@ -348,4 +349,37 @@ test('a statement with one row that PostgreSQL refuses stores all the others', a
   const results = await Promise.allSettled(claims.map((c) => claim(c)))
   expect(results.filter((result) => result.status === 'rejected')).toHaveLength(1)
   expect(results[17]!.status).toBe('rejected')
+})
+
+test('a marker that PostgreSQL refuses for its row says nothing of other markers', async () => {
+  const c = newClaim()
+  await claim(c)
+  await database.db.$client.unsafe(`
+    create function refuse_marker() returns trigger language plpgsql as $$ begin raise 'not now' using errcode = '23514'; end $$;
+    create trigger refuse_marker before update on open_recipients for each row execute function refuse_marker()`)
+  const ended: string[] = []
+  const begin = vi.spyOn(database.db.recording, 'begin').mockReturnValue({
+    stored: () => void ended.push('stored'),
+    refused: () => void ended.push('refused'),
+    failed: () => void ended.push('failed'),
+  })
+  await expect(mark(c.messageId, c.claimId, [0])).rejects.toThrow('not now')
+  begin.mockRestore()
+  await database.db.$client.unsafe('drop function refuse_marker cascade')
+  expect(ended).toEqual(['refused'])
+})
+
+test('a marker that gave up a lock tries again until it has it', async () => {
+  const c = newClaim()
+  await claim(c)
+  const db = connect(database.url, { lockMs: 100 })
+  const marked = Promise.withResolvers<boolean>()
+  await database.db.transaction(async (tx) => {
+    await tx.update(openRecipients).set({ markedAt: null }).where(eq(openRecipients.messageId, c.messageId))
+    createMarker(db)(c.messageId, c.claimId, [0]).then(marked.resolve, marked.reject)
+    // Longer than the marker waits for a lock.
+    await takes(300, undefined)
+  })
+  expect(await marked.promise).toBe(true)
+  await db.$client.end()
 })

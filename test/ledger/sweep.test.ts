@@ -5,7 +5,7 @@ import { openMessages } from '../../server/db/schema.ts'
 import { run } from '../../server/db/statement.ts'
 import { type Claim, createClaim } from '../../server/ledger/claim.ts'
 import { createMarker } from '../../server/ledger/marker.ts'
-import { keepSweeping, type SweepResult, sweepMessage } from '../../server/ledger/sweep.ts'
+import { keepSweeping, type SweepResult, sweep, sweepMessage } from '../../server/ledger/sweep.ts'
 import { newClaim } from '../harness/claim.ts'
 import { testDatabase } from '../harness/postgres.ts'
 
@@ -89,4 +89,24 @@ test('a request that waits for one killed send sweeps that one alone', async () 
   await sweepMessage(db, waited.messageId)
   const isOpen = ({ messageId }: Claim) => db.$count(openMessages, eq(openMessages.id, messageId))
   expect([await isOpen(waited), await isOpen(other)]).toEqual([0, 1])
+})
+
+test('a message that PostgreSQL refuses to settle stays, and the others are counted', async () => {
+  await run(db, 'delete from open_messages')
+  await killedSends(3, 1)
+  await run(db, REFUSE_SETTLED)
+  expect(await sweep(db)).toEqual({ settled: 0, released: 2 })
+  await expect(sweep(db)).rejects.toThrow('not now')
+  await run(db, 'drop function refuse_settled cascade')
+  expect(await sweep(db)).toEqual({ settled: 1, released: 0 })
+})
+
+const REFUSE_SETTLED = `
+  create function refuse_settled() returns trigger language plpgsql as $$ begin raise 'not now' using errcode = '23514'; end $$;
+  create trigger refuse_settled before insert on recipients for each row execute function refuse_settled()`
+
+test('only the id of a message becomes part of a statement', async () => {
+  const { messageId } = newClaim()
+  for (const id of [`x${messageId}`, `${messageId}'`, `' or true or id = '${messageId}`, ''])
+    await expect(sweepMessage(db, id)).rejects.toThrow('not the id of a message')
 })
