@@ -27,6 +27,7 @@ import { createReadEvent } from '../../server/webhooks/attempt/begin.ts'
 import { newClaim } from '../harness/claim.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { recipient } from '../harness/recipient.ts'
+import { refuseRows } from '../harness/refuse-rows.ts'
 import { untilEnd } from '../harness/until-end.ts'
 import { letArrive, takes } from '../harness/waits.ts'
 
@@ -354,9 +355,7 @@ test('a statement with one row that PostgreSQL refuses stores all the others', a
 test('a marker that PostgreSQL refuses for its row says nothing of other markers', async () => {
   const c = newClaim()
   await claim(c)
-  await database.db.$client.unsafe(`
-    create function refuse_marker() returns trigger language plpgsql as $$ begin raise 'not now' using errcode = '23514'; end $$;
-    create trigger refuse_marker before update on open_recipients for each row execute function refuse_marker()`)
+  const mayMark = await refuseRows(database.db, 'update on', 'open_recipients', '23514')
   const ended: string[] = []
   const begin = vi.spyOn(database.db.recording, 'begin').mockReturnValue({
     stored: () => void ended.push('stored'),
@@ -365,7 +364,7 @@ test('a marker that PostgreSQL refuses for its row says nothing of other markers
   })
   await expect(mark(c.messageId, c.claimId, [0])).rejects.toThrow('not now')
   begin.mockRestore()
-  await database.db.$client.unsafe('drop function refuse_marker cascade')
+  await mayMark()
   expect(ended).toEqual(['refused'])
 })
 

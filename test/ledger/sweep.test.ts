@@ -8,6 +8,7 @@ import { createMarker } from '../../server/ledger/marker.ts'
 import { keepSweeping, type SweepResult, sweep, sweepMessage } from '../../server/ledger/sweep.ts'
 import { newClaim } from '../harness/claim.ts'
 import { testDatabase } from '../harness/postgres.ts'
+import { refuseRows } from '../harness/refuse-rows.ts'
 
 // The rounds of the sweeper. What it makes of one message is in steps.test.ts.
 
@@ -94,16 +95,12 @@ test('a request that waits for one killed send sweeps that one alone', async () 
 test('a message that PostgreSQL refuses to settle stays, and the others are counted', async () => {
   await run(db, 'delete from open_messages')
   await killedSends(3, 1)
-  await run(db, REFUSE_SETTLED)
+  const maySettle = await refuseRows(db, 'insert on', 'recipients', '23514')
   expect(await sweep(db)).toEqual({ settled: 0, released: 2 })
   await expect(sweep(db)).rejects.toThrow('not now')
-  await run(db, 'drop function refuse_settled cascade')
+  await maySettle()
   expect(await sweep(db)).toEqual({ settled: 1, released: 0 })
 })
-
-const REFUSE_SETTLED = `
-  create function refuse_settled() returns trigger language plpgsql as $$ begin raise 'not now' using errcode = '23514'; end $$;
-  create trigger refuse_settled before insert on recipients for each row execute function refuse_settled()`
 
 test('only the id of a message becomes part of a statement', async () => {
   const { messageId } = newClaim()

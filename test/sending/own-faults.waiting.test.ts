@@ -6,6 +6,7 @@ import { run } from '../../server/db/statement.ts'
 import { createSenderDomains, type SenderDomains } from '../../server/domains/sender.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { mx } from '../harness/dns.ts'
+import { refuseRows } from '../harness/refuse-rows.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { takes } from '../harness/waits.ts'
 import { message, script, startSendingWorld } from './world.ts'
@@ -46,13 +47,10 @@ test('a marker that waits for a lock longer than the budget is our fault: 500, a
   expect(await rows()).toEqual(before)
 })
 
-const REFUSE_MARKERS = `
-  create function refuse_marker() returns trigger language plpgsql as $$ begin raise 'not now'; end $$;
-  create trigger refuse_marker before update on open_recipients for each row execute function refuse_marker()`
+const refuseMarkers = () => refuseRows(world.db, 'update on', 'open_recipients')
 
 test('a send whose marker fails begins again, and is delivered once', async () => {
-  await run(world.db, REFUSE_MARKERS)
-  const mayMark = async () => void (await run(world.db, 'drop function refuse_marker cascade'))
+  const mayMark = await refuseMarkers()
   // The second transaction of the send is that of its second try.
   let mails = 0
   script(world, { mail: () => (++mails === 2 ? { after: mayMark(), act: '250 ok' } : undefined) })
@@ -63,10 +61,10 @@ test('a send whose marker fails begins again, and is delivered once', async () =
 
 test('beside a recipient with an outcome, the fault is named as ours, and no server with it', async () => {
   script(world, { rcpt: (line) => (line.includes('gone@') ? '550 5.1.1 User unknown' : undefined) })
-  await run(world.db, REFUSE_MARKERS)
+  const mayMark = await refuseMarkers()
   const to = ['ann@example.net', 'gone@other.org']
   const response = await world.sendAlone()(message({ to }), options())
-  await run(world.db, 'drop function refuse_marker cascade')
+  await mayMark()
   expect(response?.recipients).toMatchObject([
     { status: DeliveryStatus.BOUNCED, reason: Reason.TEMPORARY_FAILURE, retryable: true },
     { status: DeliveryStatus.BOUNCED, reason: Reason.MAILBOX_DOES_NOT_EXIST },
@@ -77,14 +75,14 @@ test('beside a recipient with an outcome, the fault is named as ours, and no ser
 
 test('without leave a send begins again for a quarter of its budget, and is then a fault of ours', async () => {
   const before = await rows()
-  await run(world.db, REFUSE_MARKERS)
+  const mayMark = await refuseMarkers()
   let mails = 0
   script(world, { mail: () => void mails++ })
   const watch = stopwatch()
   const error = await world
     .sendAlone({ sendBudgetMs: 6_000 })(message(), options())
     .catch((error) => error)
-  await run(world.db, 'drop function refuse_marker cascade')
+  await mayMark()
   expect(reasonOf(error)).toBe('transient_failure')
   expect(mails).toBeGreaterThan(1)
   // A quarter of the budget, and a conversation on a busy machine.
@@ -108,15 +106,11 @@ test('another fault of ours ends the send at once: to begin again would not help
   expect(await rows()).toEqual(before)
 })
 
-const REFUSE_CLAIMS = `
-  create function refuse_claim() returns trigger language plpgsql as $$ begin raise 'not now'; end $$;
-  create trigger refuse_claim before insert on open_messages for each row execute function refuse_claim()`
-
 test('a message that cannot be claimed is mailed to no recipient', async () => {
   const before = await rows()
-  await run(world.db, REFUSE_CLAIMS)
+  const mayClaim = await refuseRows(world.db, 'insert on', 'open_messages')
   await expect(world.sendAlone()(message(), options())).rejects.toThrow()
-  await run(world.db, 'drop function refuse_claim cascade')
+  await mayClaim()
   expect(world.exchanger.sessions).toEqual([])
   expect(await rows()).toEqual(before)
 })

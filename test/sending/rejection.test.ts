@@ -76,7 +76,7 @@ test.each([
   [GLOBAL, 'the suppression list for everyone who sends through this service', 'Only the operator can remove it.'],
   [ACCOUNT, 'the suppression list of this account', OF_THE_CALLER],
   [TENANT, 'the suppression list of this tenant', OF_THE_CALLER],
-])('a suppressed address is told on which list it is, and who can remove it: %i', (scope, list, wayOut) => {
+])('the detail of a suppressed address names its list, and who can remove it from there: %i', (scope, list, wayOut) => {
   const outcome = create(RecipientOutcomeSchema, {
     email: 'gone@example.net',
     status: DeliveryStatus.REJECTED,
