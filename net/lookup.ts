@@ -4,7 +4,10 @@
  */
 export type Lookup = (name: string) => Promise<readonly string[] | undefined>
 
-/** As in the resolver of `mail/dns`. */
+/**
+ * Whether what DNS denied of a name since `askedMs`, on the clock of `performance.now()`, is a fact about it, because
+ * the servers still find other domains. `ifUnproven`, by default true, where too few others are known.
+ */
 export type IsFact = (name: string, askedMs: number, ifUnproven?: boolean) => Promise<boolean>
 
 interface AddressResolver {

@@ -2,6 +2,7 @@ import { getServers } from 'node:dns'
 import { isIP } from 'node:net'
 import { createBoundedMap } from '../../net/bounded-map.ts'
 import { FairSlots, fourFifths, type SlotLoad, type SlotRequest } from '../../net/fair-slots.ts'
+import type { IsFact } from '../../net/lookup.ts'
 import { aliasIn, type DnsRecord, type DnsResponse, type RecordType, type TlsaRecord } from './dns-message.ts'
 import { type DnsServer, queryDns } from './dns-query.ts'
 import { createKnownDomains } from './known-domains.ts'
@@ -42,12 +43,8 @@ export interface Resolver {
   aaaa(name: string, request?: SlotRequest): Promise<Answer<string>>
   /** The strings of each record, joined; each octet is a character (latin1). */
   txt(name: string, request?: SlotRequest): Promise<Answer<string>>
-  /**
-   * Whether what DNS denied of a domain since then, on the clock of `performance.now()`, is a fact about it, because
-   * the servers still find other domains. `ifUnproven`, by default true, where too few others are known. Without this
-   * method all that is denied counts as a fact.
-   */
-  isFact?(domain: string, askedMs: number, ifUnproven?: boolean): Promise<boolean>
+  /** Without this method all that DNS denies counts as a fact. */
+  isFact?: IsFact
 }
 
 export interface WatchedResolver extends Resolver {
