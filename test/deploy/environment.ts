@@ -1,10 +1,10 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import packageJson from '../../package.json' with { type: 'json' }
 import { type Config, readConfig } from '../../server/config/config.ts'
 import { VARIABLES, type Variable } from '../../server/config/variables.ts'
 import { CERTIFICATE } from '../harness/certificates.ts'
+import { temporaryFolder } from '../harness/until-end.ts'
 import { environmentOf, readDockerfile } from './dockerfile.ts'
 
 export const VERSION = packageJson.version
@@ -14,14 +14,11 @@ const SAMPLES: Record<string, string> = {
   ENCRYPTION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}`,
 }
 
-const FOLDER = mkdtempSync(join(tmpdir(), 'deploy-'))
 /** Samples of the files that are on the machine. */
-const TLS_FILES: Record<string, string> = {
-  SMTP_FRONT_CERT_FILE: join(FOLDER, 'tls.crt'),
-  SMTP_FRONT_KEY_FILE: join(FOLDER, 'tls.key'),
+const TLS_SAMPLES: Record<string, string> = {
+  SMTP_FRONT_CERT_FILE: CERTIFICATE.cert,
+  SMTP_FRONT_KEY_FILE: CERTIFICATE.key,
 }
-writeFileSync(TLS_FILES.SMTP_FRONT_CERT_FILE!, CERTIFICATE.cert)
-writeFileSync(TLS_FILES.SMTP_FRONT_KEY_FILE!, CERTIFICATE.key)
 
 /** What the image sets for every process in it. */
 export const imageEnvironment = () => environmentOf(readDockerfile().at(-1)!)
@@ -33,7 +30,7 @@ export const imageEnvironment = () => environmentOf(readDockerfile().at(-1)!)
 export function configOf(env: Record<string, string>): Config {
   const known = new Set(Object.values(VARIABLES).map(({ name }) => name))
   const inPlace = Object.entries(env).map(([name, value]) => {
-    if (name in TLS_FILES) return [name, TLS_FILES[name]!]
+    if (name in TLS_SAMPLES) return [name, fileWith(TLS_SAMPLES[name]!)]
     const secret = SECRETS.find((variable) => name === `${variable.name}_FILE`)
     return secret ? [secret.name, SAMPLES[secret.name]!] : [name, value]
   })
@@ -42,6 +39,12 @@ export function configOf(env: Record<string, string>): Config {
   const result = readConfig(Object.fromEntries(inPlace))
   if ('faults' in result) throw new Error(result.faults.map(({ name, why }) => `${name} ${why}`).join('; '))
   return result.config
+}
+
+function fileWith(text: string): string {
+  const file = join(temporaryFolder(), 'sample')
+  writeFileSync(file, text)
+  return file
 }
 
 /** How long a process may take from SIGTERM to its end. */

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
 import { connect, type Database } from '../../server/db/connect.ts'
@@ -113,6 +113,15 @@ test('a claim without the row of its month is a fault, and takes nothing', async
 test('nothing is claimed while the disk of the database is full: the outcome could not be stored', async () => {
   const full = { ...db, health: { ...db.health, isFull: () => true } } as Database
   await expect(createClaim(full)(newClaim())).rejects.toThrow('disk of the database is full')
+})
+
+test('nothing is claimed while outcomes cannot be stored, but for the moments after the database moved', async () => {
+  const waiting = vi.spyOn(db.recording, 'waitingMs').mockReturnValue(3_000)
+  await expect(claim(newClaim())).rejects.toThrow('outcomes of sends cannot be stored')
+  const moved = vi.spyOn(db.outage, 'lastMs').mockReturnValue(performance.now())
+  expect(await claim(newClaim())).toBe('claimed')
+  waiting.mockRestore()
+  moved.mockRestore()
 })
 
 test('each step of a send reports its statements under its name', async () => {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
-import { connect } from '../../server/db/connect.ts'
+import { connect, type Database } from '../../server/db/connect.ts'
 import { and, asc, eq, sql } from '../../server/db/drizzle.ts'
 import { timeOfId } from '../../server/db/ids.ts'
 import {
@@ -15,6 +15,7 @@ import {
   recipients,
   webhookEndpoints,
 } from '../../server/db/schema.ts'
+import { run } from '../../server/db/statement.ts'
 import { type Claim, createClaim } from '../../server/ledger/claim.ts'
 import { type DispatchedEvent, LEFT_TO_TEMPORAL } from '../../server/ledger/first-attempts-offer.ts'
 import { createMarker } from '../../server/ledger/marker.ts'
@@ -352,20 +353,36 @@ test('a statement with one row that PostgreSQL refuses stores all the others', a
   expect(results[17]!.status).toBe('rejected')
 })
 
+/** How the steps of a send end, as their process counts them from now on. */
+function endsOfSteps({ recording }: Database): string[] {
+  const ends: string[] = []
+  const begin = vi.spyOn(recording, 'begin').mockReturnValue({
+    stored: () => void ends.push('stored'),
+    refused: () => void ends.push('refused'),
+    failed: () => void ends.push('failed'),
+  })
+  onTestFinished(() => begin.mockRestore())
+  return ends
+}
+
 test('a marker that PostgreSQL refuses for its row says nothing of other markers', async () => {
   const c = newClaim()
   await claim(c)
   const mayMark = await refuseRows(database.db, 'update on', 'open_recipients', '23514')
-  const ended: string[] = []
-  const begin = vi.spyOn(database.db.recording, 'begin').mockReturnValue({
-    stored: () => void ended.push('stored'),
-    refused: () => void ended.push('refused'),
-    failed: () => void ended.push('failed'),
-  })
+  const ends = endsOfSteps(database.db)
   await expect(mark(c.messageId, c.claimId, [0])).rejects.toThrow('not now')
-  begin.mockRestore()
   await mayMark()
-  expect(ended).toEqual(['refused'])
+  expect(ends).toEqual(['refused'])
+})
+
+test('a marker that could not be stored for another cause says that others cannot be either', async () => {
+  const c = newClaim()
+  await claim(c)
+  await run(database.db, 'alter table open_recipients rename column claim to renamed')
+  const ends = endsOfSteps(database.db)
+  await expect(mark(c.messageId, c.claimId, [0])).rejects.toThrow('claim')
+  await run(database.db, 'alter table open_recipients rename column renamed to claim')
+  expect(ends).toEqual(['failed'])
 })
 
 test('a marker that gave up a lock tries again until it has it', async () => {
