@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { Reason } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { createDatabaseClock } from '../../server/db/clock.ts'
-import { connect, type Database } from '../../server/db/connect.ts'
+import { connect } from '../../server/db/connect.ts'
 import { and, asc, eq, sql } from '../../server/db/drizzle.ts'
 import { timeOfId } from '../../server/db/ids.ts'
 import {
@@ -29,6 +29,7 @@ import { newClaim } from '../harness/claim.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { recipient } from '../harness/recipient.ts'
 import { refuseRows } from '../harness/refuse-rows.ts'
+import { endsOfSteps } from '../harness/step-ends.ts'
 import { untilEnd } from '../harness/until-end.ts'
 import { letArrive, takes } from '../harness/waits.ts'
 
@@ -352,18 +353,6 @@ test('a statement with one row that PostgreSQL refuses stores all the others', a
   expect(results.filter((result) => result.status === 'rejected')).toHaveLength(1)
   expect(results[17]!.status).toBe('rejected')
 })
-
-/** How the steps of a send end, as their process counts them from now on. */
-function endsOfSteps({ recording }: Database): string[] {
-  const ends: string[] = []
-  const begin = vi.spyOn(recording, 'begin').mockReturnValue({
-    stored: () => void ends.push('stored'),
-    refused: () => void ends.push('refused'),
-    failed: () => void ends.push('failed'),
-  })
-  onTestFinished(() => begin.mockRestore())
-  return ends
-}
 
 test('a marker that PostgreSQL refuses for its row says nothing of other markers', async () => {
   const c = newClaim()

@@ -91,6 +91,21 @@ test('without leave a send begins again for a quarter of its budget, and is then
   expect(await rows()).toEqual(before)
 })
 
+test('a database that takes no writes ends the send at once, which says so: to begin again would not help', async () => {
+  const before = await rows()
+  const mayMark = await refuseRows(world.db, 'update on', 'open_recipients', '25006')
+  let mails = 0
+  script(world, { mail: () => void mails++ })
+  const error = await world
+    .sendAlone()(message(), options())
+    .catch((error) => error)
+  await mayMark()
+  expect(reasonOf(error)).toBe('transient_failure')
+  expect(error.rawMessage).toBe('The database takes no writes. Nothing was sent; it is safe to retry.')
+  expect(mails).toBe(1)
+  expect(await rows()).toEqual(before)
+})
+
 test('another fault of ours ends the send at once: to begin again would not help', async () => {
   const before = await rows()
   // Documentation only (RFC 5737): no machine has it.

@@ -213,10 +213,18 @@ test('a dry run opens no SMTP connection, lists its checks and has the status of
   expect((await stored(response.messageId)).message).toMatchObject({ status: 'delivered', sandbox: true })
 })
 
-test('a dry run stops at the check that decides', async () => {
-  const response = await send({ from: 'a@pending.test' }, { sandbox: true })
+test.each<[string, string, { inBatch?: boolean }]>([
+  ['pending.test', 'pending.test is pending. Publish its DNS records and verify it', {}],
+  // A single send is refused as a whole.
+  [
+    'elsewhere.test',
+    'elsewhere.test is not a domain of this account. Add it with POST /api/v1/domains, or send from another',
+    { inBatch: true },
+  ],
+])('a dry run stops at the check that decides, and says the way out: %s', async (domain, detail, more) => {
+  const response = await send({ from: `a@${domain}` }, { sandbox: true, ...more })
   expect(response).toMatchObject({ status: DeliveryStatus.REJECTED, reason: Reason.DOMAIN_NOT_VERIFIED })
-  expect(response.checks.at(-1)).toMatchObject({ name: 'domain', passed: false })
+  expect(response.checks.at(-1)).toMatchObject({ name: 'domain', passed: false, detail })
 })
 
 const SIMULATED: [local: string, status: DeliveryStatus, reason?: Reason][] = [

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { fail } from '../../server/errors.ts'
+import { createStoreEnding } from '../../server/sending/endings.ts'
+import { newClaim } from '../harness/claim.ts'
+import { testDatabase } from '../harness/postgres.ts'
+
+// What a process knows of a send is stored, however long that takes.
+
+const { db } = await testDatabase()
+const storeEnding = createStoreEnding(db)
+const leaseUntilMs = () => performance.now() + 60_000
+
+/** The work of an ending that fails this many times. */
+function failing(times: number) {
+  let tries = 0
+  return async () => {
+    if (tries++ < times) throw new Error('not now')
+    return tries
+  }
+}
+
+test('an ending is tried until it is stored, each time after twice the pause', async () => {
+  const errors: unknown[] = []
+  const startMs = performance.now()
+  expect(await storeEnding(newClaim(), leaseUntilMs(), failing(3), (error) => errors.push(error))).toBe(4)
+  expect(errors).toHaveLength(3)
+  // 50, 100 and 200 ms; timers end up to a millisecond early.
+  expect(performance.now() - startMs).toBeGreaterThanOrEqual(345)
+})
+
+test('a decided end is not tried again', async () => {
+  let tries = 0
+  const decided = fail('transient_failure', 'The send was given up.')
+  const ending = storeEnding(newClaim(), leaseUntilMs(), async () => {
+    tries++
+    throw decided
+  })
+  await expect(ending).rejects.toBe(decided)
+  expect(tries).toBe(1)
+})
+
+test('a shutdown waits for the ends that are not stored', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const stored: string[] = []
+  void storeEnding(newClaim(), leaseUntilMs(), () => promise).then(() => stored.push('the end'))
+  const idle = db.recording.idle(60_000).then(() => stored.push('idle'))
+  setImmediate(resolve)
+  await idle
+  expect(stored).toEqual(['the end', 'idle'])
+})
