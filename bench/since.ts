@@ -16,9 +16,9 @@ const MESSAGES = 1_000
 const WARM_UP_MESSAGES = 3_000
 const BYTES = 4_000
 const IN_FLIGHT = 64
-const ROUNDS = 15
-/** Two processes of the same code differ by up to 4 % for as long as they run. */
-const STARTS = 3
+const ROUNDS = 5
+/** Two processes of the same code differ by up to 4 % for as long as they run: many starts tell more than many rounds. */
+const STARTS = 8
 /** The thread of first attempts compiles its own machine code. */
 const WARM_UP_EVENTS = 8_000
 const EVENTS = 10_000
@@ -42,46 +42,44 @@ export async function run({ against }: RunOptions): Promise<Report> {
   await using sink = await startSink()
   await using http = await startHttpLoad()
   await using receiver = await startReceiver()
-  const pairs: Pair<SendRound, SendRound>[] = []
-  const pushed: Pair[] = []
+  const [sends, pushed, attempts]: [Pair<SendRound, SendRound>[][], Pair[][], Pair[][]] = [[], [], []]
   for (let start = 1; start <= STARTS; start++) {
     console.log(`start ${start}`)
     await using product = await startProduct(sink)
     await using peer = await startOther(sink)
-    const sends = [product, peer].map((side) => {
+    const plain = [product, peer].map((side) => {
       const send = sendsOf(side, http, BYTES)
       return (requests: number) => send({ inFlight: IN_FLIGHT, requests })
     })
-    pairs.push(...(await playWarm(sends, WARM_UP_MESSAGES)))
+    sends.push(await playWarm(plain, MESSAGES, WARM_UP_MESSAGES))
 
     console.log('with an endpoint')
     const pushes = [product, peer].map((side) => pushedSends(side, receiver))
-    pushed.push(...(await playWarm(pushes, WARM_UP_EVENTS)))
+    pushed.push(await playWarm(pushes, MESSAGES, WARM_UP_EVENTS))
+
+    console.log('first attempts')
+    await using first = await startFirstAttemptsBench(receiver)
+    await using otherFirst = await webhooks.startFirstAttemptsBench(receiver)
+    const posts = [first, otherFirst].map((side) => (events: number) => side.post({ events, open: OPEN }))
+    attempts.push(await playWarm(posts, EVENTS, WARM_UP_EVENTS))
   }
 
-  console.log('first attempts')
-  await using first = await startFirstAttemptsBench(receiver)
-  await using otherFirst = await webhooks.startFirstAttemptsBench(receiver)
-  for (const side of [first, otherFirst]) await side.post({ events: WARM_UP_EVENTS, open: OPEN })
-  const attempts = await play(
-    () => first.post({ events: EVENTS, open: OPEN }),
-    () => otherFirst.post({ events: EVENTS, open: OPEN }),
-  )
-
+  const cpu = {
+    "CPU of a send relative to the other's": overStarts(sends, 'cpuMicros'),
+    'CPU of a send with an endpoint': overStarts(pushed, 'cpuMicros'),
+    'CPU of a first attempt': overStarts(attempts, 'cpuMicros'),
+  }
   return {
     figures: {
-      "sends/s relative to the other's": ratio(pairs, 'perSecond'),
-      "API's CPU relative to the other's": ratio(pairs, 'apiCpuMicros'),
-      "PostgreSQL's CPU relative to the other's": ratio(pairs, 'postgresCpuMicros'),
-      "p50 relative to the other's": ratio(pairs, 'p50Ms'),
-      'with an endpoint: sends/s': ratio(pushed, 'perSecond'),
-      'first attempts/s': ratio(attempts, 'perSecond'),
+      "sends/s relative to the other's": overStarts(sends, 'perSecond').mean,
+      "API's CPU relative to the other's": overStarts(sends, 'apiCpuMicros').mean,
+      "PostgreSQL's CPU relative to the other's": overStarts(sends, 'postgresCpuMicros').mean,
+      "p50 relative to the other's": overStarts(sends, 'p50Ms').mean,
+      'with an endpoint: sends/s': overStarts(pushed, 'perSecond').mean,
+      'first attempts/s': overStarts(attempts, 'perSecond').mean,
+      ...Object.fromEntries(Object.entries(cpu).map(([name, { error }]) => [`${name}, standard error`, error])),
     },
-    bars: [
-      atMost("CPU of a send relative to the other's", ratio(pairs, 'cpuMicros'), 1.03),
-      atMost('CPU of a send with an endpoint', ratio(pushed, 'cpuMicros'), 1.03),
-      atMost('CPU of a first attempt', ratio(attempts, 'cpuMicros'), 1.03),
-    ],
+    bars: Object.entries(cpu).map(([name, { mean }]) => atMost(name, mean, 1.03)),
   }
 
   /** Plays sends of an account with an endpoint, until their events have arrived. */
@@ -99,17 +97,29 @@ export async function run({ against }: RunOptions): Promise<Report> {
   }
 }
 
+/** The ratio of a figure over all starts, whose medians each have an error of their own, and how far its mean is off. */
+function overStarts<Figure extends string>(
+  starts: Pair<Round & Record<Figure, number>, Round & Record<Figure, number>>[][],
+  figure: Figure,
+) {
+  const ratios = starts.map((pairs) => ratio(pairs, figure))
+  const mean = ratios.reduce((sum, one) => sum + one, 0) / ratios.length
+  const variance = ratios.reduce((sum, one) => sum + (one - mean) ** 2, 0) / (ratios.length - 1)
+  return { mean, error: Math.sqrt(variance / ratios.length) }
+}
+
 /** Plays rounds of both sides, ours first, after a warm-up of each. */
 async function playWarm<Figures extends Round>(
-  [ours, theirs]: ((messages: number) => Promise<Figures>)[],
+  [ours, theirs]: ((count: number) => Promise<Figures>)[],
+  count: number,
   warmUp: number,
 ): Promise<Pair<Figures, Figures>[]> {
   await ours!(warmUp)
   await theirs!(warmUp)
-  return play(
-    () => ours!(MESSAGES),
-    () => theirs!(MESSAGES),
+  return playPairs(
+    () => ours!(count),
+    () => theirs!(count),
+    'the other checkout',
+    ROUNDS,
   )
 }
-
-const play: typeof playPairs = (ours, theirs) => playPairs(ours, theirs, 'the other checkout', ROUNDS)

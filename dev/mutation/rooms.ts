@@ -41,7 +41,7 @@ export const ROOMS: Record<string, Room> = {
   },
   sending: {
     code: ['server/sending/**/*.ts'],
-    tests: [all('sending'), all('services'), all('smtp-front')],
+    tests: [all('sending'), all('ledger'), all('services'), all('smtp-front')],
     floor: { code: 90 },
   },
   webhooks: {

@@ -27,8 +27,7 @@ type Files = Pick<SendRequest, 'attachments' | 'html'>
 export function invitationsIn(attachments: Given[]): { index: number; content: Uint8Array; method: string }[] {
   return attachments.flatMap(({ contentType, content }, index) => {
     const type = readParameters(contentType ?? '')
-    const method = parameterOf(type, 'method')
-    return isInvitation(type) && content && method !== undefined ? [{ index, content, method }] : []
+    return isInvitation(type) && content ? [{ index, content, method: parameterOf(type, 'method')! }] : []
   })
 }
 

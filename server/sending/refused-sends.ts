@@ -145,7 +145,7 @@ function fieldsOf(faults: readonly { field: string }[]): string[] {
  * value.
  */
 export function partiesOf({ from, to, cc, bcc }: Partial<Pick<SendRequest, 'from' | 'to' | 'cc' | 'bcc'>>) {
-  const given = [to, cc, bcc].flatMap((texts) => texts?.slice(0, MAX_RECIPIENTS) ?? []).slice(0, MAX_RECIPIENTS)
+  const given = [to, cc, bcc].flatMap((texts) => texts?.slice(0, MAX_RECIPIENTS)).slice(0, MAX_RECIPIENTS)
   const recipients = given.flatMap((text) => (text && parseMailbox(text)?.address) || [])
   return { sender: from ? parseMailbox(from)?.address : undefined, recipients: [...new Set(recipients)] }
 }

@@ -13,6 +13,9 @@ test.each([
   ['Lee, Ann <ann@example.net>', QUOTES],
   ['Ann "Al" Lee <ann@example.net>', QUOTES],
   ['Ann (work) <ann@example.net>', QUOTES],
+  // The longest text that is searched, and one of a character more.
+  [`Lee,${' '.repeat(977)}<ann@example.net>`, QUOTES],
+  [`Lee,${' '.repeat(978)}<ann@example.net>`, UNKNOWN],
   ['a@b', NO_DOT],
   ['Ann <ann@localhost>', NO_DOT],
   [`Ann <ann@${'h'.repeat(60)}>`, NO_DOT],

@@ -78,6 +78,7 @@ test('a message that is not started within the time of its batch is transient_fa
   expect([started(), isFinal]).toEqual([25, false])
   expect(response.summary).toMatchObject({ total: 40, delivered: 25, failed: 15 })
   expect(response.results[25]).toMatchObject({ index: 25, ...NOT_STARTED })
+  expect(response.results[25]!.message).toContain('the 0.5 s of its batch were over')
 })
 
 test('no further message starts when the caller has left or the server shuts down; running sends end', async () => {

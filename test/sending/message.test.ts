@@ -19,6 +19,8 @@ function refused(change: Change): { reason?: string; fields: string[] } {
     read(change)
   } catch (error) {
     const fields = (error as ConnectError).findDetails(BadRequestSchema).flatMap((detail) => detail.fieldViolations)
+    // Each fault says in words what is wrong.
+    expect(fields.filter(({ description }) => !/\w \w/.test(description))).toEqual([])
     return { reason: reasonOf(error), fields: fields.map((violation) => violation.field) }
   }
   throw new Error('was not refused')
@@ -85,6 +87,7 @@ const INVALID_ADDRESS: [sentence: string, change: Change, fields: string[]][] = 
   ['the position of the address is named', { to: ['ann@example.net', 'bob@'] }, ['to[1]']],
   ['an empty address', { cc: [''] }, ['cc']],
   ['no line break in a name', { cc: ['Ann\r\nBcc: eve@example.net <ann@example.net>'] }, ['cc']],
+  ['no encoded line break in a name', { cc: ['=?utf-8?q?Ann=0D=0AEve?= <ann@example.net>'] }, ['cc']],
   ['no line break in an address', { to: ['ann@example.net\r\nDATA'] }, ['to']],
   ['from does not parse', { from: 'hello' }, ['from']],
   ['reply_to does not parse', { replyTo: ['a@b@c'] }, ['reply_to']],
@@ -116,7 +119,15 @@ test('50 recipients, 10 attachments and the sizes at their limits are accepted',
 const NO_MEDIA_TYPES = [
   ...['', 'image', '/', 'image/', '/png', 'image/png/x', ' image/png', 'image/png; x=1', 'image/png;', '*/*'],
   ...['image/png\r\nBcc: eve@example.net', 'image/png\n', 'image/p\0ng', 'text/"x"', 'ímage/png', 'text/plaín'],
-  ...['multipart/mixed', 'Multipart/related', 'message/rfc822', 'MESSAGE/x', `text/${'x'.repeat(128)}`],
+  ...[
+    'text/plain; charset=',
+    'text/plain; name=""',
+    'multipart/mixed',
+    'Multipart/related',
+    'message/rfc822',
+    'MESSAGE/x',
+    `text/${'x'.repeat(128)}`,
+  ],
 ]
 
 test.each(NO_MEDIA_TYPES)('400 invalid_payload: the content_type %j', (contentType) => {
@@ -152,6 +163,10 @@ test('a media type and a content_id at their limits are accepted', () => {
 
 test('an attachment whose content is empty is an empty file', () => {
   expect(read({ attachments: [file('empty.txt', 0)] }).attachments).toEqual([file('empty.txt', 0)])
+})
+
+test('a message without metadata has none', () => {
+  expect(read({ metadata: {} }).metadata).toBeUndefined()
 })
 
 test('from and reply_to accept a display name', () => {

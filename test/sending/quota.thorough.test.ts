@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import { DEFAULT_LIMITS, type OperatorLimits } from '../../server/config/limits.ts'
 import { idempotencyKeys, monthlyEmails, warmUps } from '../../server/db/schema.ts'
-import { reasonOf } from '../../server/errors.ts'
+import { gistOf, reasonOf } from '../../server/errors.ts'
 import { type Claim, createClaim } from '../../server/ledger/claim.ts'
 import { sweep } from '../../server/ledger/sweep.ts'
 import { createMonthlyVolume, monthOf, monthQuota } from '../../server/reputation/quota.ts'
@@ -54,6 +54,7 @@ test('quota: a message that would exceed it is 429 as a whole, and says how many
   const { endsAtMs } = monthOf(world.clock.now())
   expect(error.rawMessage).toContain('3000 emails a month')
   expect(error.rawMessage).toContain(`${new Date(endsAtMs).toISOString().slice(0, 10)} 00:00 UTC`)
+  expect(gistOf(error)).toBe('The monthly quota of the account was used up.')
   const seconds = retryAfterOf(error)
   const left = (atMs: number) => Math.ceil((endsAtMs - atMs) / 1_000)
   expect(seconds).toBeLessThanOrEqual(left(sentAtMs))

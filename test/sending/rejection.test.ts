@@ -60,13 +60,14 @@ test('with several recipients each rejection has a detail, and no other outcome 
   ])
 })
 
-test('a dry run says which check a suppressed address does not pass', async () => {
-  const { json } = await api.send({ to: 'gone@example.net' }, { 'x-service-sandbox': 'true' })
-  expect(json.checks.at(-1)).toMatchObject({
-    name: 'suppression',
-    passed: false,
-    detail: 'the address is on a suppression list',
-  })
+test.each([
+  ['gone@example.net', 'suppression', 'the address is on a suppression list'],
+  ['suppression_list@simulator.test', 'suppression', 'this simulator address is suppressed'],
+  ['invalid_address@simulator.test', 'address', 'this simulator address is never mailed'],
+  ['ann@printer.local', 'address', 'printer.local is under a special-use top-level domain'],
+])('a dry run says which check %s does not pass', async (to, name, detail) => {
+  const { json } = await api.send({ to }, { 'x-service-sandbox': 'true' })
+  expect(json.checks.at(-1)).toEqual({ name, passed: false, detail })
 })
 
 const { ACCOUNT, GLOBAL, TENANT } = SuppressionScope
@@ -86,6 +87,15 @@ test.each([
   expect(explain(outcome, 'example.test').detail).toBe(
     `gone@example.net has been on ${list} since 1970-01-01T00:00:00.000Z. ${wayOut}`,
   )
+})
+
+test('an address under a real domain is never called one of a special-use domain', () => {
+  const outcome = create(RecipientOutcomeSchema, {
+    email: 'ann@example.net',
+    status: DeliveryStatus.REJECTED,
+    reason: Reason.INVALID_ADDRESS,
+  })
+  expect(explain(outcome, 'example.test').detail).toBe('ann@example.net is never mailed.')
 })
 
 test('a message of a release that stored no domain of From says what was not verified', () => {

@@ -80,6 +80,18 @@ test('a domain that finds no free connection in time is retryable when another o
   engine.close()
 })
 
+test('a caller that leaves while DNS is silent has left at once, and nothing stays of the send', async () => {
+  const before = await rows()
+  const caller = new AbortController()
+  const watch = stopwatch()
+  const sending = send({ to: ['bob@silent.org'] }, { signal: caller.signal })
+  setImmediate(() => caller.abort(new Error('left')))
+  expect(reasonOf(await sending.catch((error) => error))).toBe('transient_failure')
+  // A silent server is asked for 4 s and more.
+  expect(watch.ms()).toBeLessThan(2_000)
+  expect(await rows()).toEqual(before)
+})
+
 test('a caller that leaves before the marker stops the send; one that leaves after it does not', async () => {
   const before = await rows()
   script(world, { data: { after: 150, act: '354 go ahead' } })

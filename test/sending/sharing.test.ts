@@ -17,6 +17,7 @@ test('of all requests with a key, only the first keeps its place at work; the re
       first.resolve('sent')
       const responses = await Promise.all(all)
       expect(responses.filter(({ replayed }) => replayed).length).toBe(repeats)
+      expect(responses.filter(({ mismatch }) => mismatch).length).toBe(isSame ? 0 : repeats)
     }),
   )
 })

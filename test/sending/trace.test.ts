@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Trace } from '../../server/telemetry/tracing.ts'
-import { message, startSendingWorld } from './world.ts'
+import { message, script, startSendingWorld } from './world.ts'
 
 const world = await startSendingWorld()
 
+/** The outcomes that the spans of sends name. */
+const attributes: unknown[] = []
+
 /** The names of the steps of a send, in the order in which they begin. */
-async function stepsOf(sandbox: boolean): Promise<string[]> {
+async function stepsOf(sandbox: boolean, to = ['ann@example.net']): Promise<string[]> {
   const steps: string[] = []
   const trace: Trace = {
     traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
@@ -17,10 +20,10 @@ async function stepsOf(sandbox: boolean): Promise<string[]> {
       return work(trace)
     },
     add: (name) => void steps.push(name),
-    set: () => {},
+    set: ({ 'verdict.outcomes': outcomes }) => void (outcomes && attributes.push(outcomes)),
     end: () => {},
   }
-  await world.sendAlone()(message(), world.options({ sandbox, trace }))
+  await world.sendAlone()(message({ to }), world.options({ sandbox, trace }))
   return steps
 }
 
@@ -38,6 +41,13 @@ test('the steps of a send have the names that the page on tracing shows', async 
   expect(ofSmtp).toContain('smtp dot')
   const own = steps.filter((name) => !name.startsWith('smtp '))
   expect(own).toEqual([...CHECKS.split(', '), 'claim', 'smtp', 'marker', 'record'])
+})
+
+test('a span names the outcomes of its send, each once', async () => {
+  attributes.length = 0
+  script(world, { rcpt: (line) => (line.includes('full') ? '452 4.2.2 Mailbox full' : undefined) })
+  await stepsOf(false, ['full@example.net', 'full2@example.net', 'ann@example.net'])
+  expect(attributes).toEqual([['bounced/mailbox_full', 'delivered']])
 })
 
 test('a dry run is checked, and settled in one commit', async () => {

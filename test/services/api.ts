@@ -2,6 +2,7 @@ import type { DescService } from '@bufbuild/protobuf'
 import { createClient, type Interceptor } from '@connectrpc/connect'
 import { createGrpcTransport } from '@connectrpc/connect-node'
 import { pino } from 'pino'
+import { expect } from 'vitest'
 import { createResolver } from '../../mail/dns/resolver.ts'
 import { createLookup } from '../../net/lookup.ts'
 import { createKey } from '../../server/access/api-keys.ts'
@@ -97,7 +98,11 @@ export async function startApi(
       body: options.body === undefined ? undefined : JSON.stringify(options.body),
     })
     const text = await response.text()
-    return { status: response.status, headers: response.headers, text, json: JSON.parse(text) }
+    const json = JSON.parse(text)
+    // Each error says in words what is wrong.
+    if (response.status >= 400)
+      for (const { message } of [json, ...(json.details ?? [])]) expect(message).toMatch(/\w \w/)
+    return { status: response.status, headers: response.headers, text, json }
   }
 
   const send = (change: object = {}, headers: Record<string, string> = {}, key?: string) =>

@@ -161,6 +161,24 @@ test('Get email reads subject, attachments and bodies from a raw message, and sa
   expect(listed).toMatchObject({ subject: 'Grüße', from: 'Shop <hello@example.test>' })
 })
 
+test('Get email shows the files of a raw message, and not those of a message that it forwards', async () => {
+  const inner = ['Content-Type: multipart/mixed; boundary=in', '', '--in', 'Content-Type: application/pdf']
+  const forwarded = [...inner, 'Content-Disposition: attachment; filename=inner.pdf', '', 'abc', '--in--']
+  const body = ['--out', 'Content-Type: text/plain', '', 'See below', '--out', 'Content-Type: message/rfc822', '']
+  const file = ['--out', 'Content-Type: image/png', 'Content-Disposition: attachment', 'Content-ID: <logo>', '', 'x']
+  const { json } = await sendRaw(
+    messageOf(
+      [...GOOD_HEADER, 'Content-Type: multipart/mixed; boundary=out'],
+      [...body, ...forwarded, ...file, '--out--'],
+    ),
+  )
+  const { attachments } = (await api.call('GET', `/api/v1/emails/${json.message_id}`)).json
+  expect(attachments).toMatchObject([
+    { filename: 'attachment', content_type: 'message/rfc822' },
+    { filename: 'attachment', content_type: 'image/png', content_id: 'logo' },
+  ])
+})
+
 const EIGHT_BIT = messageOf(
   [...GOOD_HEADER, 'Content-Type: text/plain; charset=iso-8859-1', 'Content-Transfer-Encoding: 8bit'],
   ['Gr\xfc\xdfe'],

@@ -223,6 +223,24 @@ test('processes together store 60 an account and minute and 100 a second, and co
   expect(unstored.reduce((sum, { sends }) => sum + sends, 0)).toBe(3 * 80 - MOST.second)
 })
 
+test('the refusals of one account leave room for those of others in the same second', async () => {
+  const { db, clock } = api.world
+  const writer = new RefusedSends({ db, clock }, (error) => expect.unreachable(`${error}`))
+  const [loud, quiet] = await Promise.all(['Loud', 'Quiet'].map((name) => createAccount(db, clock, name)))
+  const refused = (accountId: string, to: string) =>
+    writer.note({
+      accountId,
+      requestId: to,
+      protocol: 'rest',
+      error: fail('invalid_address', 'no', { fields: [{ field: 'to', message: 'no' }] }),
+      parties: { recipients: [to] },
+    })
+  for (let i = 0; i < 2 * MOST.second; i++) refused(loud!.id, `r${i}@example.net`)
+  refused(quiet!.id, 'ann@example.net')
+  await writer.stop()
+  expect(await db.$count(refusedSends, eq(refusedSends.accountId, quiet!.id))).toBe(1)
+})
+
 test('the sentence of an entry names the fields of the contract alone', async () => {
   const { db, clock } = api.world
   const account = await createAccount(db, clock, 'Sentences')

@@ -243,8 +243,12 @@ test('a dry run checks a retry of a dry run and takes nothing; the modes do not 
   expect(validated.json).toMatchObject({ sandbox: true, retryable: true })
   expect((await email(validated.json.message_id)).retry_of).toBe(first.message_id)
   expect(await retriesOf(first.message_id)).toBe(0)
-  expect(faultOf(await retry(live, {}, dry))).toEqual(INVALID('retry_of'))
-  expect(faultOf(await retry(first.message_id, again))).toEqual(INVALID('retry_of'))
+  const mixed = [await retry(live, {}, dry), await retry(first.message_id, again)]
+  expect(mixed.map(faultOf)).toEqual([INVALID('retry_of'), INVALID('retry_of')])
+  expect(mixed.map(({ json }) => json.message)).toEqual([
+    expect.stringContaining('names a live message'),
+    expect.stringContaining('names a dry run'),
+  ])
   expect((await retry(live)).json.status).toBe('delivered')
 })
 
