@@ -5,6 +5,7 @@ import { events, messages, openMessages, openRecipients } from '../../server/db/
 import { run } from '../../server/db/statement.ts'
 import { createSenderDomains, type SenderDomains } from '../../server/domains/sender.ts'
 import { reasonOf } from '../../server/errors.ts'
+import { sweep } from '../../server/ledger/sweep.ts'
 import { mx } from '../harness/dns.ts'
 import { refuseRows } from '../harness/refuse-rows.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
@@ -119,6 +120,40 @@ test('another fault of ours ends the send at once: to begin again would not help
   // Less than a quarter of the budget of 30 s.
   expect(watch.ms()).toBeLessThan(7_000)
   expect(await rows()).toEqual(before)
+})
+
+test('a send that was paused past its lease ends as the sweeper settled it, and no dot is sent', async () => {
+  const sweepAway = async () => {
+    const isOver = "lease_until = clock_timestamp() - interval '1 second'"
+    await run(world.db, `update open_recipients set marked_at = clock_timestamp(), ${isOver}`)
+    await run(world.db, `update open_messages set ${isOver}`)
+    expect(await sweep(world.db)).toEqual({ settled: 1, released: 0 })
+  }
+  script(world, { rcpt: () => ({ after: sweepAway(), act: '250 ok' }) })
+  expect(await world.send()).toMatchObject({
+    status: DeliveryStatus.BOUNCED,
+    reason: Reason.CONNECTION_TIMEOUT,
+    inDoubt: true,
+  })
+  expect(world.exchanger.messages).toEqual([])
+})
+
+test('a send whose claim was lost with its connection begins again, and is delivered once', async () => {
+  const before = await rows()
+  await run(
+    world.db,
+    `create sequence claims;
+     create function lose_claim() returns trigger language plpgsql as $$ begin
+       if nextval('claims') = 1 then perform pg_terminate_backend(pg_backend_pid()); end if;
+       return new;
+     end $$;
+     create trigger lose_claim before insert on open_messages for each row execute function lose_claim()`,
+  )
+  const response = await world.send()
+  await run(world.db, 'drop function lose_claim cascade; drop sequence claims')
+  expect(response.status).toBe(DeliveryStatus.DELIVERED)
+  expect(world.exchanger.messages).toHaveLength(1)
+  expect((await rows()).open).toEqual(before.open)
 })
 
 test('a message that cannot be claimed is mailed to no recipient', async () => {
