@@ -3,12 +3,14 @@ import type { Failure } from './failure.ts'
 import type { Lane, LaneTools } from './lane-state.ts'
 import { FURTHER, hostsAfter, otherHosts, placeRefusal } from './next-hosts.ts'
 import { noteResult } from './note-result.ts'
+import { serverAt } from './reach.ts'
 import { type Evidence, noteWithoutTls } from './recipient-queue.ts'
 import { wordsOf } from './reply.ts'
 import { openSession, type Session, type SessionRequest, takesMore, unlessCutOff } from './session.ts'
 import type { Place } from './site-connections.ts'
 import { createStopwatch, type Stopwatch } from './stopwatch.ts'
 import { transact } from './transaction.ts'
+import { unlessAllEnd } from './transaction-reach.ts'
 
 /** Sends to the recipients that wait, until none is left or no connection can be had, and releases the place. */
 export async function runLane(tools: LaneTools, place: Place, isFirst: boolean): Promise<void> {
@@ -161,9 +163,9 @@ async function transactOnce(tools: LaneTools, lane: Lane, place: Place, session:
   clearInterval(timer)
   tools.transacting--
   stopwatch.end()
-  const { key, name = key } = site
-  if (result.failure)
-    result.failure = await unlessCutOff(tools.opening, { ...result.failure, ip }, { ...tools, host, site: name })
+  const call = { ...tools, host, site: site.name ?? site.key }
+  if (result.failure) result.failure = await unlessCutOff(tools.opening, { ...result.failure, ip }, call)
+  result.failure = await unlessAllEnd(tools.opening.shown, serverAt(ip, call), { result, beganAtMs, isUsed })
   lane.stopwatch = undefined
   lane.isUnproven = false
   noteResult(tools, lane, { place, session, recipients, result, evidence, stopwatch, isUsed, beganAtMs })

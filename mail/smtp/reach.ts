@@ -74,17 +74,21 @@ function rangeOf(ip: string): string {
 const networkKeyOf = ({ ip, sourceAddress = '' }: Way) => `${sourceAddress} ${rangeOf(ip)}`
 
 /** What servers show one after the other. */
-export const SHOWN_BY_SERVERS = ['connection', 'greeting', 'session', 'tls', 'certificate'] as const
+export const SHOWN_BY_SERVERS = [
+  'connection',
+  'greeting',
+  'session',
+  'tls',
+  'certificate',
+  'mail',
+  'rcpt',
+  'data',
+] as const
 
 export type Shown = Record<(typeof SHOWN_BY_SERVERS)[number], Reach>
 
-export const createShown = (witnessPauseMs: number): Shown => ({
-  connection: createReach(witnessPauseMs),
-  greeting: createReach(witnessPauseMs),
-  session: createReach(witnessPauseMs),
-  tls: createReach(witnessPauseMs),
-  certificate: createReach(witnessPauseMs),
-})
+export const createShown = (witnessPauseMs: number): Shown =>
+  Object.fromEntries(SHOWN_BY_SERVERS.map((each) => [each, createReach(witnessPauseMs)])) as Shown
 
 /** @param witnessPauseMs no server is visited again within this time */
 export function createReach(witnessPauseMs: number) {
