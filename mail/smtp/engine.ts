@@ -1,6 +1,6 @@
 import { domainOf } from '../address.ts'
 import type { WatchedResolver } from '../dns/resolver.ts'
-import type { Delivery, MailSources, MxLookup, Site, SmtpAttempt, WatchedEngine } from './attempt.ts'
+import type { Delivery, Host, MailSources, MxLookup, Site, SmtpAttempt, WatchedEngine } from './attempt.ts'
 import { stuffDots } from './content.ts'
 import { createDaneLookUp } from './dane.ts'
 import { type DeliveryTools, deliverToDomain } from './domain-delivery.ts'
@@ -9,7 +9,7 @@ import { createHostMemory } from './host-memory.ts'
 import { createLateReplies } from './late-replies.ts'
 import { createMxLookUp, type MxOptions } from './mx.ts'
 import { Pool } from './pool.ts'
-import { createShown, SHOWN_BY_SERVERS } from './reach.ts'
+import { createShown, SHOWN_BY_SERVERS, type Shown, serverAt } from './reach.ts'
 import { createShaping, type ShapeOf } from './shaping.ts'
 import type { OpenSitePlaces } from './site-places.ts'
 import { createSlowSites } from './slow-sites.ts'
@@ -82,9 +82,9 @@ export function createEngine(options: EngineOptions): WatchedEngine {
       const lookup = await lookUpMx(domain)
       if (lookup.kind !== 'site') return
       const { hosts, key, name: site = key } = lookup.site
-      for (const { name, port, addresses } of hosts) {
-        const known = name === verifiedMx ? SHOWN_BY_SERVERS : KNOWN_OF_ALL
-        for (const ip of addresses) for (const each of known) shown[each].remember({ name, port, ip, site })
+      for (const host of hosts) {
+        const known = host.name === verifiedMx ? SHOWN_BY_SERVERS.filter((each) => mayShow(host, each)) : KNOWN_OF_ALL
+        for (const ip of host.addresses) for (const each of known) shown[each].remember(serverAt(ip, { host, site }))
       }
     },
     load: () => ({ ...pool.load(), late: lateReplies.waiting() }),
@@ -95,6 +95,9 @@ export function createEngine(options: EngineOptions): WatchedEngine {
     },
   }
 }
+
+/** A host is verified by its TLSA records, or by the authorities. */
+const mayShow = ({ dane }: Host, each: keyof Shown) => each !== (dane?.records.length ? 'certificate' : 'dane')
 
 /** What each server of a domain that took a message is expected to show. */
 const KNOWN_OF_ALL = ['connection', 'greeting', 'session'] as const

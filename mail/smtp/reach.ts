@@ -3,6 +3,7 @@ import ipaddr from 'ipaddr.js'
 import { createBoundedMap } from '../../net/bounded-map.ts'
 import { widerNetworkOf } from '../../net/network.ts'
 import { shuffle } from '../../net/shuffle.ts'
+import type { DanePolicy } from './dane.ts'
 
 /**
  * The networks over which servers show something: that they can be reached, that they greet, or what follows. While
@@ -20,17 +21,19 @@ interface Way {
 export interface ShowingServer extends Way {
   name: string
   port: number
+  /** What its TLSA records demand. */
+  dane?: DanePolicy
   /** The key of its site, without a demand of TLS. */
   site: string
 }
 
 interface Dialled extends Pick<ShowingServer, 'site' | 'sourceAddress'> {
-  host: Pick<ShowingServer, 'name' | 'port'>
+  host: Pick<ShowingServer, 'name' | 'port' | 'dane'>
 }
 
 /** The server at an address of the host that is dialled. */
 export function serverAt(ip: string, { host, site, sourceAddress }: Dialled): ShowingServer {
-  return { name: host.name, port: host.port, ip, site, sourceAddress }
+  return { name: host.name, port: host.port, dane: host.dane, ip, site, sourceAddress }
 }
 
 /** Asks a server for what it has shown before, which it then shows to the same `Reach`. Never rejects. */
@@ -80,6 +83,7 @@ export const SHOWN_BY_SERVERS = [
   'session',
   'tls',
   'certificate',
+  'dane',
   'mail',
   'rcpt',
   'data',
@@ -96,7 +100,8 @@ export function createReach(witnessPauseMs: number) {
   /** By network: the server of it that showed it last, over whichever of our addresses. */
   const servers = createBoundedMap<{ server: ShowingServer; visitedAtMs: number }>({
     maxEntries: MAX_NETWORKS,
-    charactersOf: ({ server }) => server.name.length + server.site.length,
+    charactersOf: ({ server: { name, site, dane } }) =>
+      [name, site, ...(dane?.records.map(({ data }) => data) ?? [])].join('').length,
   })
 
   function stateOf(key: string): WayState {

@@ -176,7 +176,7 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   /** Ends the session with the failure, or with one of our way to all servers. */
   const quitLacking = async (wire: Wire, shown: Reach, failure: Failure, isAnswered = false): Promise<Failure> => {
     wire.quit()
-    const isForTls = shown === options.shown.tls || shown === options.shown.certificate
+    const isForTls = [options.shown.tls, options.shown.certificate, options.shown.dane].includes(shown)
     const sinceMs = performance.now() - (failure.silentMs ?? Infinity) / 2
     const judging = shown.isCutOff(server, Math.max(beganAtMs, sinceMs), visit(isForTls), isAnswered)
     const isCutOff = await (call.own?.during(judging) ?? judging)
@@ -217,13 +217,10 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   options.shown.tls.shownBy(server, beganAtMs)
   const { wire, tls, flaw } = tlsStart
   const unverified = { ...WITHOUT_TLS, detail: flaw, ip, tls }
-  const isForAuthorities = !rule?.dane
-  if (tls.verified && isForAuthorities) options.shown.certificate.shownBy(server, beganAtMs)
-  if (!tls.verified && rule?.mustVerify)
-    return isForAuthorities
-      ? quitLacking(wire, options.shown.certificate, unverified)
-      : quitWith(wire, { ...unverified, ip })
-  if (!tls.verified && isForAuthorities) options.shown.certificate.noteLacking(server)
+  const proof = rule?.dane ? options.shown.dane : options.shown.certificate
+  if (tls.verified) proof.shownBy(server, beganAtMs)
+  else if (rule?.mustVerify) return quitLacking(wire, proof, unverified)
+  else proof.noteLacking(server)
   const secureExtensions = await hello(wire, call, options)
   if (secureExtensions.kind === 'failure') return quitWith(wire, { ...secureExtensions, ip, tls })
   return { ...session, wire, tls, extensions: secureExtensions }
@@ -231,11 +228,11 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
 
 /** Asks a witness for its greeting, or its TLS. It gets no message. */
 function visitor(options: SessionOptions, isForTls: boolean): WitnessVisit {
-  return async ({ name, port, ip, site, sourceAddress }) => {
+  return async ({ name, port, dane, ip, site, sourceAddress }) => {
     using _ = unblocked.watch()
     const { hastyMs, connectMs } = options.limits
     const times = { connectMs: hastyMs, greetingMs: connectMs, commandMs: connectMs }
-    const host = { name, preference: 0, addresses: [ip], port }
+    const host = { name, preference: 0, addresses: [ip], port, dane }
     const untilMs = performance.now() + hastyMs + connectMs
     const call = { host, site, sourceAddress, ...times, untilMs, stopwatch: createStopwatch(), isVisit: true as const }
     const session = await openOnce(options, call, isForTls).catch(() => undefined)

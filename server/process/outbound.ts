@@ -46,7 +46,7 @@ export interface Outbound {
 }
 
 /** What a site does not demand still goes out in clear. */
-const SENT_WITHOUT = ['tls', 'certificate']
+const SENT_WITHOUT = ['tls', 'certificate', 'dane']
 
 /** How long a shutdown waits for outcomes that cannot be stored. The sweeper settles the rest. */
 const UNSTORED_MS = 10_000
@@ -111,8 +111,8 @@ export async function startOutbound(program: Program, parts: Parts): Promise<Out
   ends.defer(() => db.recording.idle(UNSTORED_MS))
   ends.defer(idle)
   const mailState = () => {
-    const [lack] = engine.lacking()
-    return lack && !SENT_WITHOUT.includes(lack) ? `lacking ${lack}` : 'ok'
+    const lack = engine.lacking().find((each) => !SENT_WITHOUT.includes(each))
+    return lack ? `lacking ${lack}` : 'ok'
   }
   const sendHouseMail = houseMail(config, sendParts)
   return { send, mailState, sendHouseMail, inbox, firstAttemptsStarted: dispatcher.started }

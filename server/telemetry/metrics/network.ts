@@ -21,7 +21,7 @@ export const NETWORK = {
     kind: 'gauge',
     name: 'verdict_smtp_lacking',
     help: '1 while five sites in a row, or all witnesses, lacked it and no server showed it: sends that need it are transient_failure.',
-    labels: { lack: ['connection', 'greeting', 'session', 'tls', 'certificate', 'mail', 'rcpt', 'data'] },
+    labels: { lack: ['connection', 'greeting', 'session', 'tls', 'certificate', 'dane', 'mail', 'rcpt', 'data'] },
     process: 'api',
   },
   dnsAnswers: {

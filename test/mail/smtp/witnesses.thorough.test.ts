@@ -1,3 +1,4 @@
+import { createHash, X509Certificate } from 'node:crypto'
 import { Socket } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import fc from 'fast-check'
@@ -67,6 +68,13 @@ function leadConnections(lead: Lead): void {
 
 const MX = 'mx1.example.test'
 
+const publicKey = new X509Certificate(CERTIFICATE.cert).publicKey.export({ type: 'spki', format: 'der' })
+const data = createHash('sha256').update(publicKey).digest('hex')
+const DANE = { records: [{ usage: 3, selector: 1, matching: 1, data }], baseDomain: MX, names: [MX] }
+
+/** Faults that only a server can deny whose certificate is proved in the same way. */
+const OF_CERTIFICATES = ['has expired', 'is not trusted']
+
 /** An engine for which the exchanger of a domain has the domain as its address. */
 function newEngine(smtpPort: number): WatchedEngine {
   let address = ''
@@ -103,31 +111,39 @@ test('what a server lacks counts as its own fault only while another one shows i
     server: fc.oneof(fault, fc.constant('well'), fc.constant('well')),
     /** What is wrong on our side meanwhile. */
     cut: fc.oneof(fault, fc.constant(undefined)),
+    /** Its TLSA records demand TLS, and not the policy of the domain. */
+    isDane: fc.boolean(),
     /** A new process begins before it, which is given the domains of earlier deliveries. */
     isNew: fc.boolean(),
   })
   const seen = new Set<string>()
-  const examples = Object.keys(FAULTS).map((fault): [StepOf<typeof step>[]] => {
-    const well = { host: 0, server: 'well', cut: undefined, isNew: false }
-    return [
-      [
-        { ...well, network: 0 },
-        { ...well, network: 1, server: fault },
-        { ...well, network: 2, cut: fault },
-        { ...well, network: 3, server: fault },
-      ],
-    ]
-  })
+  const examples = [false, true].flatMap((isDane) =>
+    Object.keys(FAULTS).map((fault): [StepOf<typeof step>[]] => {
+      const well = { host: 0, server: 'well', cut: undefined, isDane, isNew: false }
+      return [
+        [
+          { ...well, network: 0 },
+          { ...well, network: 1, server: fault },
+          { ...well, network: 2, cut: fault },
+          { ...well, network: 3, server: fault },
+        ],
+      ]
+    }),
+  )
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 12 }), async (steps) => {
       let engine = newEngine(portOf('well'))
       const limits = { connections: 2, messages: 1, perMinute: 60_000 }
-      const networks = new Set<number>()
-      for (const { network, host, cut, isNew, ...step } of steps) {
+      /** Where a delivery was proved by a policy, and where by TLSA records. */
+      const [byPolicy, byDane] = [new Set<number>(), new Set<number>()]
+      for (const { network, host, cut, isDane, isNew, ...step } of steps) {
         if (isNew) {
           engine.close()
           engine = newEngine(portOf('well'))
-          for (const network of networks) await engine.remember(`127.0.${network}.1`, MX)
+          // It finds no TLSA records.
+          for (const network of byDane) byPolicy.add(network)
+          byDane.clear()
+          for (const network of byPolicy) await engine.remember(`127.0.${network}.1`, MX)
         }
         const server = cut ? 'well' : step.server
         vi.restoreAllMocks()
@@ -139,13 +155,19 @@ test('what a server lacks counts as its own fault only while another one shows i
           return places.get(cut ?? serverAt(port))!
         })
         const place = { host: `127.0.${network}.${host + 1}`, port: portOf(server) }
-        const site = { key: `${place.host}:${place.port}`, hosts: [hostOf(place)], limits, commandTimeoutMs: 100 }
-        const outcome = outcomeOf(await send(engine, demandTls(site, 'MTA-STS')))
+        const key = `${place.host}:${place.port}`
+        const mail = { key, hosts: [hostOf(place)], limits, commandTimeoutMs: 100 }
+        const site = isDane
+          ? { ...mail, key: `${key} by DANE`, name: key, hosts: [{ ...hostOf(place), dane: DANE }] }
+          : demandTls(mail, 'MTA-STS')
+        const outcome = outcomeOf(await send(engine, site))
         const told = cut ?? server
+        const proved = isDane ? byDane : byPolicy
+        const networks = OF_CERTIFICATES.includes(told) ? proved : new Set([...byDane, ...byPolicy])
         const hasWitness = networks.size > (networks.has(network) ? 1 : 0)
         if (told === 'well') {
           expect(outcome).toBe('delivered')
-          networks.add(network)
+          proved.add(network)
         } else if (hasWitness) expect([told, outcome]).toEqual([told, cut ? 'our_fault' : FAULTS[told]!.theirs])
         seen.add(`${cut ? 'cut' : 'dead'} ${told} ${outcome}`)
       }
