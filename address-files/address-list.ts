@@ -68,7 +68,7 @@ export function readAddressList(bytes: Uint8Array, { column, where, all, reasonC
     columnName: names[Math.max(0, index)] || String(Math.max(0, index) + 1),
     ...(states[0] && { states: states[0] }),
     ...(reasonIndex !== undefined && {
-      reasons: { column: names[reasonIndex]!, counts: countsOf(rows, reasonIndex) ?? {} },
+      reasons: { column: names[reasonIndex]!, counts: countsOf(rows, reasonIndex) },
     }),
   }
 }

@@ -30,25 +30,28 @@ const YES = new Set(['yes', 'y', 'true', '1', 'ja', 'oui', 'si', 'sí', 'sim'])
 const NO = new Set(['no', 'n', 'false', '0', 'nein', 'non', 'nee', 'não', ''])
 const REFUSED = /^5(?:\d\d|\.\d{1,3}\.\d{1,3})$/
 const CODE = /^[245](?:\d\d|\.\d{1,3}\.\d{1,3})$/
-const DATE = /^(?:\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{4})(?![\w.])|^\d{4}-\d\d-\d\dT/
+const COUNT = /^\d{1,4}$/
+const DATE =
+  /^(?:(?!0000)\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{4})(?![\w.])|^(?!0000)\d{4}-\d\d-\d\dT|^1\d{9}(?:\d{3})?$/
 /** Dates are one value. */
 const A_DATE = 'a date'
-/** Columns of the time when an entry ends, which only some have. Other dates, such as the last visit, divide nothing. */
+/** Columns of the time when an entry ends, which only some have. */
 const ENDS = ['expires, expiry, expired, expiration, until, ends, ended, removed, lifted']
 type CountedAs = (cell: string) => string
 const whole: CountedAs = (cell) => (DATE.test(cell) ? A_DATE : cell)
 /** `Delivered` of `Delivered at 10:31`, and `250` of `250 2.0.0 OK`. */
 const beginning: CountedAs = (cell) => /^(?:[245]\d\d(?=[ -])|\p{L}+)/u.exec(cell)?.[0] ?? cell
+const whetherAny: CountedAs = (cell) => cell && 'a text'
+/** The first of these by which a column has few values. */
+const COUNTED_AS = [whole, beginning, whetherAny]
 /** Columns of states, in whatever words their values are. */
 const STATES = [
   'status, state, event, result, verdict, outcome, disposition, zustand, ergebnis, statut, état, résultat, estado',
   'resultado, stato, esito, risultato, situação, toestand, resultaat, stan, wynik, stav, статус, состояние, 状态, 状態',
 ]
 /** Columns that explain. */
-const EXPLAINS = [
-  'reason, error, subject, grund, fehler, betreff, raison, erreur, sujet, objet, motivo, asunto, errore, oggetto, erro',
-  'assunto, reden, fout, onderwerp',
-]
+const EXPLAINS = ['reason, error, grund, fehler, raison, erreur, motivo, errore, erro, reden, fout']
+const SUBJECTS = ['subject, betreff, sujet, objet, asunto, oggetto, assunto, onderwerp']
 
 const isAlive = (words: readonly string[]) =>
   words.some((word, i) => ALIVE.has(word) && !NEGATIONS.has(words[i - 1] ?? ''))
@@ -60,17 +63,32 @@ const isAlive = (words: readonly string[]) =>
 export function statesOf(all: readonly Row[], headings: readonly string[], address: number): Counts[] {
   const rows = all.filter(({ cells }) => (cells[address] ?? '').trim() !== '')
   const columns = headings.flatMap((column, index) => {
-    if (index === address || holds(wordsOf(column), ...EXPLAINS)) return []
-    const counts = countsOf(rows, index)
-    return counts ? [{ column, counts }] : []
+    const words = wordsOf(column)
+    if (index === address || holds(words, ...SUBJECTS)) return []
+    return [{ column, words, counts: countsOf(rows, index), explains: holds(words, ...EXPLAINS) }]
   })
-  const ofLife = columns.filter(({ column, counts }) => {
-    const isOfLife = isAlive(wordsOf(column))
+  const named = columns.filter(({ explains }) => !explains)
+  const ofLife = named.filter(({ words, counts }) => {
+    const isOfLife = isAlive(words)
     const isYesTo = (value: string) => isYes(value.toLowerCase()) || (value === A_DATE && '' in counts)
     return Object.keys(counts).some((value) => isAlive(wordsOf(value)) || (isOfLife && isYesTo(value)))
   })
-  if (ofLife.length > 0) return ofLife
-  return columns.filter(({ column, counts }) => divides(Object.keys(counts), wordsOf(column)))
+  const dividing = named.filter(({ words, counts }) => divides(Object.keys(counts), words))
+  const isSaidOfAll = columns.some(({ counts, explains }) => Object.keys(counts).every(explains ? Boolean : isWhy))
+  const lacking = isSaidOfAll ? [] : columns.filter(({ counts, explains }) => isLacked(Object.keys(counts), explains))
+  const found = [ofLife, dividing, lacking].find(({ length }) => length > 0) ?? []
+  return found.map(({ column, counts }) => ({ column, counts }))
+}
+
+const isWhy = (value: string) => isReason(value) || REFUSED.test(value)
+
+/**
+ * Whether some rows have what others lack, and so may be suppressed, in a file that does not say of all rows why: a
+ * time, as of `unsubscribed_at`, a cause, or a count, as of bounces.
+ */
+function isLacked(values: readonly string[], explains: boolean): boolean {
+  if (values.length < 2) return false
+  return values.includes(explains ? '' : A_DATE) || (values.includes('0') && values.every((value) => COUNT.test(value)))
 }
 
 /**
@@ -83,17 +101,20 @@ function divides(values: readonly string[], heading: readonly string[]): boolean
   if (isFlag) return answers.some(isYes) && answers.some((answer) => NO.has(answer))
   if (values.every((value) => CODE.test(value))) return !values.every((value) => REFUSED.test(value))
   const isOfEnds = holds(heading, ...ENDS)
-  const saysWhy = values.filter((value) => isReason(value) || REFUSED.test(value) || (value === A_DATE && isOfEnds))
+  const saysWhy = values.filter((value) => isWhy(value) || (value === A_DATE && isOfEnds))
   const isOfStates = values.length > 1 && holds(heading, ...STATES)
   return saysWhy.length < values.length && (saysWhy.length > 0 || isOfStates)
 }
 
 const isYes = (answer: string) => YES.has(answer) || answer === 'x'
 
-/** How many rows have each value of a column; undefined when it has more than a few. */
-export function countsOf(rows: readonly Row[], index: number): Record<string, number> | undefined {
-  return countsAs(rows, index, whole) ?? countsAs(rows, index, beginning)
+/** How many rows have each value of a column. */
+export function countsOf(rows: readonly Row[], index: number): Record<string, number> {
+  return countsAs(rows, index, countedAsIn(rows, index))!
 }
+
+const countedAsIn = (rows: readonly Row[], index: number): CountedAs =>
+  COUNTED_AS.find((countedAs) => countsAs(rows, index, countedAs))!
 
 function countsAs(rows: readonly Row[], index: number, countedAs: CountedAs): Record<string, number> | undefined {
   const counts = new Map<string, { value: string; count: number }>()
@@ -111,7 +132,7 @@ function countsAs(rows: readonly Row[], index: number, countedAs: CountedAs): Re
 export function rowsWhere(rows: readonly Row[], headings: readonly string[], conditions: readonly Condition[]): Row[] {
   const wanted = conditions.map(({ column, values }) => {
     const index = indexOf(headings, column)
-    const countedAs = countsAs(rows, index, whole) ? whole : beginning
+    const countedAs = countedAsIn(rows, index)
     const valuesIn = ({ cells }: Row) => {
       const cell = (cells[index] ?? '').trim()
       return [cell, countedAs(cell)].map((value) => value.toLowerCase())
@@ -120,10 +141,9 @@ export function rowsWhere(rows: readonly Row[], headings: readonly string[], con
     const found = new Set(rows.flatMap(valuesIn))
     const missing = values.find((value) => !found.has(value.trim().toLowerCase()))
     if (missing !== undefined) {
-      const counts = countsOf(rows, index)
-      const known = counts ? ` Its values: ${shownCounts(counts)}` : ''
+      const known = `Its values: ${shownCounts(countsOf(rows, index))}`
       throw new AddressFileFault(
-        `No row has ${JSON.stringify(missing)} in the column ${JSON.stringify(column)}.${known}`,
+        `No row has ${JSON.stringify(missing)} in the column ${JSON.stringify(column)}. ${known}`,
       )
     }
     return { valuesIn, set }

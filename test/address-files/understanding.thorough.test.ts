@@ -212,6 +212,46 @@ test('rows that a column divides are not read without a choice, in whatever word
   )
 })
 
+/** What some rows have and others lack: the first value is that of a subscriber. */
+const LACKED = fc.oneof(
+  fc.record({
+    heading: fc.constantFrom('unsubscribed_at', 'Bounced', 'blorple', 'gesperrt am', '退会日'),
+    values: fc
+      .tuple(
+        fc.constantFrom('', 'NULL', '-', '0000-00-00 00:00:00'),
+        fc.constantFrom('2026-11-30 10:31', '30.11.2026', '1735689600', '1735689600000'),
+      )
+      .map((values) => values as string[]),
+  }),
+  fc.record({ heading: fc.constantFrom('hard_bounces', 'blorple'), values: fc.constantFrom(['0', '3'], ['0', '12']) }),
+  fc.record({
+    heading: fc.constantFrom('bounce_reason', 'Last error', 'Fehler', 'motivo'),
+    values: fc.constantFrom(['', 'user unknown'], ['', '550 5.1.1 no such user']),
+  }),
+)
+
+test('what only some rows have divides them, unless the file says of all why', () => {
+  fc.assert(
+    fc.property(LACKED, shape, fc.nat(4), ({ heading, values }, { recipients, states: _, ...shape }, firstDead) => {
+      const cells = RECIPIENTS.map((_, i) => values[i > firstDead ? 1 : 0]!)
+      const columns = [recipients, { heading, cells }]
+      expect(faultOf(written({ ...shape, columns }))).toMatch('Some rows may be of mailboxes that take mail.')
+      expect(emailsIn(written({ ...shape, columns }), { all: true })).toEqual(RECIPIENTS)
+      const same = [recipients, { heading, cells: RECIPIENTS.map(() => values[1]!) }]
+      expect(emailsIn(written({ ...shape, columns: same }))).toEqual(RECIPIENTS)
+      for (const [heading, cell] of [
+        ['Type', 'HardBounce'],
+        ['Grund', 'unbekannt'],
+        ['code', '550'],
+      ] as const) {
+        const why = { heading, cells: RECIPIENTS.map(() => cell) }
+        expect(emailsIn(written({ ...shape, columns: [...columns, why] }))).toEqual(RECIPIENTS)
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
+
 test('a state counts whatever is behind it in its cell', () => {
   const recipients = { heading: 'Recipient', cells: Array.from({ length: 60 }, (_, i) => `ann${i}@a.test`) }
   const divided = fc.oneof(
@@ -354,7 +394,7 @@ test('an unknown reason refuses the file, with the known ones', () => {
   )
 })
 
-test('dates that some rows lack are no states', () => {
+test('in a file of bounces, dates that some rows lack are no states', () => {
   const text = 'email,Last visit,Status\na@one.example,2026-11-30,Bounced\nb@two.example,,Bounced\n'
   expect(emailsIn(text)).toEqual(['a@one.example', 'b@two.example'])
 })
