@@ -2,7 +2,7 @@ import type { SlotRequest } from '../../net/fair-slots.ts'
 import type { WireContent } from './content.ts'
 import type { DanePolicy } from './dane.ts'
 import type { SiteLimits } from './engine-limits.ts'
-import type { SHOWN_BY_SERVERS } from './reach.ts'
+import type { SHOWN_BY_SERVERS } from './shown.ts'
 
 // What the engine does and what it reports of each recipient. The engine knows SMTP and nothing of Verdict.
 

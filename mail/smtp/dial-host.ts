@@ -3,7 +3,7 @@ import { endedBy, SHORTAGES } from '../../net/own-errors.ts'
 import { Alarm, unblocked } from './alarm.ts'
 import type { Host } from './attempt.ts'
 import type { EngineLimits } from './engine-limits.ts'
-import { type Reach, serverAt, type WitnessVisit } from './reach.ts'
+import { type Shown, serverAt, type WitnessVisit } from './shown.ts'
 
 export interface HostConnection {
   kind: 'connected'
@@ -42,7 +42,7 @@ interface DialOptions {
   host: Host
   /** The key of the host's site, without a demand of TLS. */
   site: string
-  reach: Reach
+  reach: Shown['connection']
   /** Visits a witness. */
   visit?: WitnessVisit
   sourceAddress?: string

@@ -5,8 +5,8 @@ import type { EngineLimits, SiteLimits } from './engine-limits.ts'
 import { type Failure, failureOf } from './failure.ts'
 import type { HostMemory } from './host-memory.ts'
 import { hadAllOf, hasGivenUp, type OwnTime } from './own-time.ts'
-import { type Reach, type Shown, serverAt, type WitnessVisit } from './reach.ts'
 import { isCompletion, type RawReply, wordsOf } from './reply.ts'
+import { type Shown, serverAt, type WitnessVisit } from './shown.ts'
 import { createStopwatch, type Stopwatch } from './stopwatch.ts'
 import {
   type createTlsContexts,
@@ -174,7 +174,12 @@ async function openOnce(options: SessionOptions, call: SessionRequest, wantTls: 
   const { ip, socket } = connection
   const server = serverAt(ip, call)
   /** Ends the session with the failure, or with one of our way to all servers. */
-  const quitLacking = async (wire: Wire, shown: Reach, failure: Failure, isAnswered = false): Promise<Failure> => {
+  const quitLacking = async (
+    wire: Wire,
+    shown: Shown[keyof Shown],
+    failure: Failure,
+    isAnswered = false,
+  ): Promise<Failure> => {
     wire.quit()
     const isForTls = [options.shown.tls, options.shown.certificate, options.shown.dane].includes(shown)
     const sinceMs = performance.now() - (failure.silentMs ?? Infinity) / 2

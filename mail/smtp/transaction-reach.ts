@@ -1,6 +1,6 @@
 import type { Failure } from './failure.ts'
 import { hasGivenUp } from './own-time.ts'
-import type { ShowingServer, Shown } from './reach.ts'
+import type { ShowingServer, Shown } from './shown.ts'
 import type { TransactionResult } from './transaction.ts'
 
 /** What servers let pass in a transaction, in its order. `data` is DATA and the content, as far as the dot. */

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import type { WatchedResolver } from '../../mail/dns/resolver.ts'
 import type { WatchedEngine } from '../../mail/smtp/attempt.ts'
-import { SHOWN_BY_SERVERS } from '../../mail/smtp/reach.ts'
+import { SHOWN_BY_SERVERS } from '../../mail/smtp/shown.ts'
 import type { PolicyOf } from '../../mail/smtp/sts-policies.ts'
 import type { Database } from '../db/connect.ts'
 import type { Replicas } from '../db/replicas.ts'

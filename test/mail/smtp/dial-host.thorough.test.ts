@@ -4,7 +4,8 @@ import fc from 'fast-check'
 import { afterEach, expect, test, vi } from 'vitest'
 import { type ConnectFailure, dialHost } from '../../../mail/smtp/dial-host.ts'
 import { ENGINE_LIMITS } from '../../../mail/smtp/engine-limits.ts'
-import { createReach, type Reach, type WitnessVisit } from '../../../mail/smtp/reach.ts'
+import type { ShowingServer, Shown, WitnessVisit } from '../../../mail/smtp/shown.ts'
+import { createReach } from '../../../net/reach.ts'
 import { quietFor, takes } from '../../harness/waits.ts'
 import { closedPort, engineWith, exchangerWith, hostOf, outcomeOf, send } from './deliver.ts'
 
@@ -47,7 +48,7 @@ function network(answers: Answers) {
 
 interface Options {
   site?: string
-  reach?: Reach
+  reach?: Shown['connection']
   sourceAddress?: string
   signal?: AbortSignal
   connectMs?: number
@@ -61,7 +62,7 @@ async function dial(answers: Answers, { raceMs = 10_000, ...more }: Options = {}
   const result = await dialHost({
     host: { name: 'mx.test', preference: 0, addresses, port: 25 },
     site: 'mx.test',
-    reach: createReach(0),
+    reach: createReach<ShowingServer>(0),
     untilMs: performance.now() + 10_000,
     connectMs: 10_000,
     limits: { ...ENGINE_LIMITS, raceMs },
@@ -108,7 +109,7 @@ test('Node reports an error that connect() returns otherwise than one that comes
     return dialHost({
       host,
       site: '',
-      reach: createReach(0),
+      reach: createReach<ShowingServer>(0),
       sourceAddress,
       untilMs,
       connectMs: 10_000,
@@ -185,7 +186,7 @@ test('after five sites in a row without a connection the fault is ours, until on
   let cutOff = 0
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
-      const reach = createReach(0)
+      const reach = createReach<ShowingServer>(0)
       const unreached = new Map<string, Set<number>>()
       let hasV6 = false
       for (const { site, isV6, hasSource, answer } of steps) {
@@ -217,7 +218,7 @@ test('however little time an address has, silence for four races counts as not r
   const times = fc.record({ raceMs: fc.integer({ min: 2, max: 20 }), leftRaces: fc.integer({ min: 6, max: 12 }) })
   await fc.assert(
     fc.asyncProperty(times, async ({ raceMs, leftRaces }) => {
-      const reach = createReach(0)
+      const reach = createReach<ShowingServer>(0)
       reach.shownBy({ name: 'witness', port: 25, site: 'witness', ip: '198.51.100.1' }, 0)
       const untilMs = performance.now() + leftRaces * raceMs
       const visit = vi.fn(async () => {})
@@ -236,7 +237,7 @@ test('sites that are silent at the same time count before their time is over, an
   const seen = new Set<string>()
   await fc.assert(
     fc.asyncProperty(world, async ({ later, isReached }) => {
-      const reach = createReach(0)
+      const reach = createReach<ShowingServer>(0)
       const answers = Object.fromEntries(later.map((_, i) => [`192.0.2.${i}`, 'silent']))
       const { sockets } = network({ ...answers, '192.0.2.99': 'open' })
       const dialling = later.map((_, i) => dialAlone(`192.0.2.${i}`, reach))
@@ -256,7 +257,7 @@ test('sites that are silent at the same time count before their time is over, an
   expect([...seen].sort()).toEqual(['closed', 'timeout', 'unreachable'])
 })
 
-function dialAlone(ip: string, reach: Reach) {
+function dialAlone(ip: string, reach: Shown['connection']) {
   const host = { name: ip, preference: 0, addresses: [ip], port: 25 }
   const untilMs = performance.now() + 10_000
   return dialHost({ host, site: ip, reach, untilMs, connectMs: 100, limits: { ...ENGINE_LIMITS, raceMs: 5 } })
@@ -265,7 +266,7 @@ function dialAlone(ip: string, reach: Reach) {
 test('sites that were not reached over a minute ago do not count, and those on the own network are counted apart', async () => {
   let nowMs = 0
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs)
-  const reach = createReach(0)
+  const reach = createReach<ShowingServer>(0)
   const serverAt = (site: string, ip: string) => ({ name: site, port: 25, site, ip })
   const isCutOff = (site: string, ip = '203.0.113.1') => reach.isCutOff(serverAt(site, ip), nowMs)
   for (const site of ['a', 'b', 'c', 'd']) expect(await isCutOff(site)).toBe(false)
@@ -314,7 +315,7 @@ test('an error without a code is reported by its message', async () => {
 })
 
 test('a machine that has reached a server over IPv6 must have a way to the next one', async () => {
-  const reach = createReach(0)
+  const reach = createReach<ShowingServer>(0)
   const answers = { '2606:4700::1': 'now ENETUNREACH' }
   expect((await dial(answers, { reach })).result).toMatchObject({ how: 'other_family' })
   vi.restoreAllMocks()

@@ -2,8 +2,9 @@ import { Socket } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import fc from 'fast-check'
 import { beforeAll, expect, test, vi } from 'vitest'
-import { createReach, type ShowingServer } from '../../../mail/smtp/reach.ts'
+import type { ShowingServer } from '../../../mail/smtp/shown.ts'
 import { demandTls } from '../../../mail/smtp/tls.ts'
+import { createReach } from '../../../net/reach.ts'
 import { AUTHORITY, CERTIFICATE, RECEIVER_CERTIFICATE } from '../../harness/certificates.ts'
 import type { Script } from '../../harness/smtp-script.ts'
 import { exchangerWith, outcomeOf, send, siteOf, watchedEngineWith } from './deliver.ts'
@@ -103,7 +104,7 @@ test('where a witness is known a few are asked: over the same way, of other netw
   const networkOf = ({ ip }: Pick<ShowingServer, 'ip'>) => ip.split(/[.:]/).slice(0, 3).join()
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
-      const reach = createReach(PAUSE_MS)
+      const reach = createReach<ShowingServer>(PAUSE_MS)
       const shown = new Map<string, ShowingServer>()
       const visitedMs = new Map<string, number>()
       const pausesMs: number[] = []
@@ -147,7 +148,7 @@ test('where a witness is known a few are asked: over the same way, of other netw
 })
 
 test('all that ask at the same time share one round of visits', async () => {
-  const reach = createReach(10_000)
+  const reach = createReach<ShowingServer>(10_000)
   for (let network = 0; network < 50; network++) reach.shownBy(serverIn(network), 0)
   const { promise, resolve } = Promise.withResolvers<void>()
   const visit = vi.fn(() => promise)

@@ -1,43 +1,29 @@
 import { setTimeout as takeTime } from 'node:timers/promises'
 import ipaddr from 'ipaddr.js'
-import { createBoundedMap } from '../../net/bounded-map.ts'
-import { widerNetworkOf } from '../../net/network.ts'
-import { shuffle } from '../../net/shuffle.ts'
-import type { DanePolicy } from './dane.ts'
+import { createBoundedMap } from './bounded-map.ts'
+import { widerNetworkOf } from './network.ts'
+import { shuffle } from './shuffle.ts'
 
 /**
  * The networks over which servers show something: that they can be reached, that they greet, or what follows. While
  * none shows it, its lack says nothing about one server. Where none happens to be asked at that time, a few that have
  * shown it before are: the witnesses.
  */
-export type Reach = ReturnType<typeof createReach>
+export type Reach<Server extends Reachable> = ReturnType<typeof createReach<Server>>
 
+/** The way to a server. */
 interface Way {
   ip: string
   sourceAddress?: string
 }
 
-/** A server that shows something, and the way to it. */
-export interface ShowingServer extends Way {
-  name: string
-  port: number
-  /** What its TLSA records demand. */
-  dane?: DanePolicy
-  /** The key of its site, without a demand of TLS. */
+export interface Reachable extends Way {
+  /** The servers of one party. */
   site: string
 }
 
-interface Dialled extends Pick<ShowingServer, 'site' | 'sourceAddress'> {
-  host: Pick<ShowingServer, 'name' | 'port' | 'dane'>
-}
-
-/** The server at an address of the host that is dialled. */
-export function serverAt(ip: string, { host, site, sourceAddress }: Dialled): ShowingServer {
-  return { name: host.name, port: host.port, dane: host.dane, ip, site, sourceAddress }
-}
-
 /** Asks a server for what it has shown before, which it then shows to the same `Reach`. Never rejects. */
-export type WitnessVisit = (server: ShowingServer) => Promise<unknown>
+export type VisitOf<Server> = (server: Server) => Promise<unknown>
 
 interface UnreachedSite {
   site: string
@@ -76,32 +62,13 @@ function rangeOf(ip: string): string {
 
 const networkKeyOf = ({ ip, sourceAddress = '' }: Way) => `${sourceAddress} ${rangeOf(ip)}`
 
-/** What servers show one after the other. */
-export const SHOWN_BY_SERVERS = [
-  'connection',
-  'greeting',
-  'session',
-  'tls',
-  'certificate',
-  'dane',
-  'mail',
-  'rcpt',
-  'data',
-] as const
-
-export type Shown = Record<(typeof SHOWN_BY_SERVERS)[number], Reach>
-
-export const createShown = (witnessPauseMs: number): Shown =>
-  Object.fromEntries(SHOWN_BY_SERVERS.map((each) => [each, createReach(witnessPauseMs)])) as Shown
-
 /** @param witnessPauseMs no server is visited again within this time */
-export function createReach(witnessPauseMs: number) {
+export function createReach<Server extends Reachable>(witnessPauseMs: number) {
   const ways = createBoundedMap<WayState>({ maxEntries: 1_000 })
   /** By network: the server of it that showed it last, over whichever of our addresses. */
-  const servers = createBoundedMap<{ server: ShowingServer; visitedAtMs: number }>({
+  const servers = createBoundedMap<{ server: Server; visitedAtMs: number }>({
     maxEntries: MAX_NETWORKS,
-    charactersOf: ({ server: { name, site, dane } }) =>
-      [name, site, ...(dane?.records.map(({ data }) => data) ?? [])].join('').length,
+    charactersOf: ({ server }) => JSON.stringify(server).length,
   })
 
   function stateOf(key: string): WayState {
@@ -120,7 +87,7 @@ export function createReach(witnessPauseMs: number) {
   }
 
   /** Servers of other networks, and how long none of them may be visited yet. */
-  function witnessesFor({ ip, site }: ShowingServer) {
+  function witnessesFor({ ip, site }: Server) {
     const [range, network, nowMs] = [rangeOf(ip), widerNetworkOf(ip), performance.now()]
     const others = [...servers.keys()].filter((each) => each !== network).map((each) => servers.get(each)!)
     const known = shuffle(others)
@@ -133,7 +100,7 @@ export function createReach(witnessPauseMs: number) {
   }
 
   /** One round of visits serves all that ask meanwhile. Undefined where no witness is known. */
-  function askWitnesses(state: WayState, server: ShowingServer, visit: WitnessVisit): Promise<boolean> | undefined {
+  function askWitnesses(state: WayState, server: Server, visit: VisitOf<Server>): Promise<boolean> | undefined {
     if (state.round) return state.round.promise
     const { witnesses, waitMs } = witnessesFor(server)
     if (witnesses.length === 0) return undefined
@@ -158,7 +125,7 @@ export function createReach(witnessPauseMs: number) {
     state.round = undefined
   }
 
-  function remember(server: ShowingServer): void {
+  function remember(server: Server): void {
     const network = widerNetworkOf(server.ip)
     const visitedAtMs = servers.get(network)?.visitedAtMs ?? -Infinity
     servers.set(network, { server, visitedAtMs })
@@ -182,7 +149,7 @@ export function createReach(witnessPauseMs: number) {
     /** Whether the machine must have this way. */
     isNeeded: (way: Way): boolean => isNeeded(networkKeyOf(way)),
     /** A server has shown it, which was asked at `askedAtMs`. */
-    shownBy(server: ShowingServer, askedAtMs: number): void {
+    shownBy(server: Server, askedAtMs: number): void {
       const key = networkKeyOf(server)
       const state = stateOf(key)
       state.shownMs = Math.max(state.shownMs, askedAtMs)
@@ -201,9 +168,9 @@ export function createReach(witnessPauseMs: number) {
       }
     },
     /** Notes that a server lacks it, where nothing depends on whose fault that is. */
-    noteLacking: (server: ShowingServer): void => noteUnreached(stateOf(networkKeyOf(server)), server.site, false),
+    noteLacking: (server: Server): void => noteUnreached(stateOf(networkKeyOf(server)), server.site, false),
     /** Asks the witnesses for a server that seems to lack it, unless one has shown it since. */
-    anticipate(server: ShowingServer, sinceMs: number, visit: WitnessVisit): void {
+    anticipate(server: Server, sinceMs: number, visit: VisitOf<Server>): void {
       const state = stateOf(networkKeyOf(server))
       if (state.shownMs < sinceMs) void askWitnesses(state, server, visit)
     },
@@ -212,7 +179,7 @@ export function createReach(witnessPauseMs: number) {
      * was asked. Where no witness can be asked, enough sites must lack it; what only looks like an answer of the server
      * needs a witness.
      */
-    async isCutOff(server: ShowingServer, sinceMs: number, visit?: WitnessVisit, isAnswered = false): Promise<boolean> {
+    async isCutOff(server: Server, sinceMs: number, visit?: VisitOf<Server>, isAnswered = false): Promise<boolean> {
       const state = stateOf(networkKeyOf(server))
       if (state.shownMs >= sinceMs) return false
       if (!isAnswered) noteUnreached(state, server.site, false)
