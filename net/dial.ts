@@ -16,6 +16,8 @@ export interface Phases {
 
 export interface DialledSocket {
   kind: 'dialled'
+  /** The first of the addresses that were dialled. */
+  ip: string
   socket: Socket
   phases: Phases
 }
@@ -26,6 +28,8 @@ export interface DialledSocket {
  */
 export interface DialFailure {
   kind: 'dns' | 'blocked' | 'connect' | 'tls' | 'local'
+  /** As in `DialledSocket`; absent where none was dialled. */
+  ip?: string
   phases: Phases
   /** The code of Node's error, such as `ECONNREFUSED`. Absent when the time ended, and for errors of the proxy. */
   code?: string
@@ -85,12 +89,13 @@ function createDialOnce({ lookup, proxy, ca }: DialOptions): Dial {
     }
     const plain = await open(addresses, destination.port, signal, noteCode)
     phases.connect = lap()
-    if (plain === 'local') return { kind: 'local', phases, code }
-    if (plain === undefined) return { kind: 'connect', phases, code }
-    if (destination.protocol === 'http:') return { kind: 'dialled', socket: plain, phases }
+    const ip = addresses[0]!
+    if (plain === 'local') return { kind: 'local', ip, phases, code }
+    if (plain === undefined) return { kind: 'connect', ip, phases, code }
+    if (destination.protocol === 'http:') return { kind: 'dialled', ip, socket: plain, phases }
     const secure = await startTls(plain, destination.host, signal, ca, noteCode)
     phases.tls = lap()
-    return secure === undefined ? { kind: 'tls', phases, code } : { kind: 'dialled', socket: secure, phases }
+    return secure === undefined ? { kind: 'tls', ip, phases, code } : { kind: 'dialled', ip, socket: secure, phases }
   }
 }
 

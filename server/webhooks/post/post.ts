@@ -1,6 +1,7 @@
-import { createDial, type DialFailure, type DialOptions, type Phases } from '../../../net/dial.ts'
+import type { DialFailure, DialOptions, Phases } from '../../../net/dial.ts'
 import { createFairSlotsByKey } from '../../../net/fair-slots.ts'
 import { createUrlGuard, type Destination } from '../../../net/url.ts'
+import { createWitnessedDial } from '../../../net/witnessed-dial.ts'
 import type { CauseCode } from './causes.ts'
 import { Connections, type NewConnection } from './connections.ts'
 import { excerptOf } from './excerpt.ts'
@@ -50,9 +51,13 @@ interface PostOptions extends DialOptions {
 
 /**
  * Milliseconds. `slotMs` limits the wait for a slot at the origin; `totalMs` begins after it. `connectMs` is for
- * look-up, TCP and TLS together, `headMs` begins after that, and `bodyMs` at the end of the head.
+ * look-up, TCP and TLS together, `headMs` begins after that, and `bodyMs` at the end of the head. `witnessPauseMs`: see
+ * witnessed-dial.ts.
  */
-export const POST_LIMITS = { slotMs: 2_000, totalMs: 10_000, connectMs: 3_000, headMs: 5_000, bodyMs: 1_000 }
+export const POST_LIMITS = {
+  ...{ slotMs: 2_000, totalMs: 10_000, connectMs: 3_000, headMs: 5_000, bodyMs: 1_000 },
+  witnessPauseMs: 3_000,
+}
 
 /**
  * The slots of one origin, which all accounts with endpoints there share. An account may hold at most as many as are
@@ -69,7 +74,7 @@ export function createPost({ allowSubnets, limits: changes, ...dialling }: PostO
   const limits = { ...POST_LIMITS, ...changes }
   const urls = createUrlGuard({ allowSubnets })
   const slots = createFairSlotsByKey(ORIGIN_SLOTS)
-  const connections = new Connections(createDial(dialling))
+  const connections = new Connections(createWitnessedDial(dialling, limits))
 
   const post: Post = async (url, headers, body, { accountId, signal }) => {
     signal?.throwIfAborted()
