@@ -10,7 +10,8 @@ const MAX_ZONES = 1_000
 
 /**
  * Domains whose MX records were found. What DNS denies is a fact about a domain only while these are still found: a
- * captive portal, a broken forwarder and a resolver of an internal network deny all names, or all outside of it.
+ * captive portal, a broken forwarder and a resolver of an internal network deny all names, or all outside of it. The
+ * same holds for names whose TLSA records were asked for, and answered.
  */
 export function createKnownDomains(findAgain: FindAgain) {
   /** The last one of each zone: one party has many names in its zone at no cost. */

@@ -104,6 +104,7 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
   const slots = new FairSlots({ slots: querySlots, perAccount: fourFifths(querySlots) })
   const known = new KnownAnswers(now)
   const domains = createKnownDomains(findAgain)
+  const tlsaNames = createKnownDomains(async (name) => (await query('TLSA', name)).kind !== 'failure')
 
   async function lookUp<T>(type: RecordType, name: string, request?: SlotRequest): Promise<Answer<T>> {
     const host = name.toLowerCase().replace(/\.$/, '')
@@ -127,11 +128,21 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
     const answer = await queryServers(servers, { name: host, type, timeoutMs: queryTimeoutMs, dnssec })
     onAnswer?.(type, 'server', answer.kind)
     if (type === 'MX' && answer.kind === 'records') domains.noteFound(host, askedMs)
+    if (type === 'TLSA' && answer.kind !== 'failure') tlsaNames.noteFound(host, askedMs)
     return answer
   }
 
   async function findAgain(domain: string): Promise<boolean> {
     return (await query('MX', domain)).kind === 'records'
+  }
+
+  /** A resolver that fails for every TLSA record, as some forwarders do, says nothing of one zone. */
+  async function tlsa(name: string, request?: SlotRequest): Promise<Answer<TlsaRecord>> {
+    const askedMs = performance.now()
+    const answer = await lookUp<TlsaRecord>('TLSA', name, request)
+    if (answer.kind !== 'failure' || !answer.isServfail) return answer
+    if ((await tlsaNames.isFact(name.toLowerCase(), askedMs)) !== false) return answer
+    return { kind: 'failure', cause: `${answer.cause}, as for all names of late` }
   }
 
   async function isFact(domain: string, askedMs: number, ifUnproven = true): Promise<boolean> {
@@ -145,7 +156,7 @@ export function createResolver(options: ResolverOptions = {}): WatchedResolver {
     a: (name, request) => lookUp('A', name, request),
     aaaa: (name, request) => lookUp('AAAA', name, request),
     txt: (name, request) => lookUp('TXT', name, request),
-    tlsa: (name, request) => lookUp('TLSA', name, request),
+    tlsa,
     isFact,
     remember: domains.remember,
     load: () => slots.load(),
