@@ -34,10 +34,7 @@ export const sendCommand = (print: Print) =>
   )
     .description("Send an email and wait for the verdict of the recipient's server")
     .option('--from <address>', 'The sender, in a verified domain (required without --raw)')
-    .requiredOption(
-      '--to <address...>',
-      'A recipient, such as "Ann <ann@example.com>"; several times for several (required)',
-    )
+    .option('--to <address...>', 'A recipient, such as "Ann <ann@example.com>"; several times for several (required)')
     .option('--subject <text>', 'The subject (required without --raw)')
     .option('--text <text>', 'The plain text body')
     .option('--html <html>', 'The HTML body')

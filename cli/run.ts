@@ -125,6 +125,7 @@ async function addCommands(program: CommandUnknownOpts, print: Print, name: stri
 /** Lets subcommands use the settings of their parents, and report errors as ours. */
 function setUp(command: CommandUnknownOpts): CommandUnknownOpts {
   for (const subcommand of command.commands) setUp(subcommand.copyInheritedSettings(command).helpCommand(false))
+  refuseMissingOptions(command)
   return command.exitOverride((error) => {
     throw isHelpOrVersion(error) ? error : misunderstood(command, error)
   })
@@ -141,7 +142,7 @@ function outputOf({ code, exitCode, message }: CommanderError, help: string): Ou
 
 function misunderstood(command: CommandUnknownOpts, error: CommanderError): CliError {
   const path = pathOf(command)
-  const message = missingOptions(command, error) ?? harmless(error.message.replace(/^error: /, ''))
+  const message = harmless(error.message.replace(/^error: /, ''))
   return new CliError('usage', `${path}: ${message}\nSee: ${path} --help`)
 }
 
@@ -156,13 +157,18 @@ function harmless(message: string): string {
   })
 }
 
-/** All missing options at once; commander names the first. */
-function missingOptions(command: CommandUnknownOpts, { code }: CommanderError): string | undefined {
-  if (code !== 'commander.missingMandatoryOptionValue') return undefined
-  const missing = command.options.filter(
-    (option) => option.mandatory && command.getOptionValue(option.attributeName()) === undefined,
-  )
-  return `missing required options: ${missing.map(({ long }) => long).join(', ')}`
+/**
+ * Names all missing options at once, as soon as every other part of the command line is right. Commander looks for the
+ * first of them before it looks at unknown options, and reads nothing behind an unknown option.
+ */
+function refuseMissingOptions(command: CommandUnknownOpts): void {
+  const mandatory = command.options.filter((option) => option.mandatory)
+  for (const option of mandatory) option.makeOptionMandatory(false)
+  command.hook('preAction', () => {
+    const missing = mandatory.filter((option) => command.getOptionValue(option.attributeName()) === undefined)
+    if (missing.length === 0) return
+    command.error(`error: missing required options: ${missing.map(({ long }) => long).join(', ')}`)
+  })
 }
 
 /** `verdict keys list`. */

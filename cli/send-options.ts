@@ -45,16 +45,21 @@ export async function readCalendar(file: string) {
 export const readMime = async (file: string | undefined) =>
   file === undefined ? undefined : (await bytesOf('--raw', file)).toString('base64')
 
+interface RequiredParts {
+  raw?: string
+  from?: string
+  to?: string[]
+  subject?: string
+}
+
 /** A message has a sender and a subject of its own, unless it is given whole. */
-export function requireParts({ raw, from, subject }: { raw?: string; from?: string; subject?: string }): void {
-  if (raw !== undefined) return
-  const missing = Object.entries({ from, subject }).filter(([, value]) => value === undefined)
+export function requireParts({ raw, from, to, subject }: RequiredParts): void {
+  const required = raw === undefined ? { from, to, subject } : { to }
+  const missing = Object.entries(required).filter(([, value]) => value === undefined)
   if (missing.length === 0) return
   const options = missing.map(([name]) => `--${name}`).join(', ')
-  throw new CliError(
-    'usage',
-    `verdict send: missing required options: ${options}. Only a message of --raw has its own.`,
-  )
+  const hint = 'Only a message of --raw has a sender and a subject of its own.'
+  throw new CliError('usage', `verdict send: missing required options: ${options}. ${hint}\nSee: verdict send --help`)
 }
 
 function bytesOf(option: string, file: string): Promise<Buffer> {

@@ -272,7 +272,8 @@ test.each<[why: string, args: string[], part: string]>([
   ['a missing argument', ['accounts', 'create'], "missing required argument 'name'"],
   ['an empty argument', ['keys', 'revoke', ''], 'verdict keys revoke: an argument is empty'],
   ['an argument too many', ['accounts', 'list', 'all'], 'Expected 0 arguments but got 1'],
-  ['missing options', ['send', '--to', 'a@b.example'], 'missing required options: --from, --subject'],
+  ['missing options', ['send', '--text', 'Hi'], 'missing required options: --from, --to, --subject'],
+  ['missing options of another command', ['suppression', 'lift'], 'missing required options: --from, --to\nSee:'],
   [
     'an option in place of a value',
     'send --from a@b.example --to c@d.example --subject Hi --text --sandbox'.split(' '),
@@ -646,6 +647,24 @@ test('no mistyped command is answered with a command that destroys', async () =>
       )
       const suggested = /\(Did you mean (?:one of )?(.+)\?\)/.exec(message)?.[1]?.split(', ') ?? []
       expect(suggested.filter((one) => DESTROYING.includes(one))).toEqual([])
+    }
+  }
+})
+
+test('the message about a mistyped option names it, whatever else is missing', async () => {
+  for (const name of await listedCommands()) {
+    const inner = await listedCommands(name)
+    for (const path of inner.length > 0 ? inner.map((one) => [name, one]) : [[name]]) {
+      const listed = [...(await textOf(...path, '--help')).matchAll(/^ {2}(?:-\w, )?(--[a-z-]+)/gm)]
+      for (const [, option] of listed) {
+        const mistyped = `${option!.slice(0, -1)}x${option!.slice(-1)}`
+        for (const rest of [[], ['x']]) {
+          await expect(runCli([...path, mistyped, ...rest])).rejects.toMatchObject({
+            exit: 'usage',
+            message: expect.stringContaining(`unknown option '${mistyped}'`),
+          })
+        }
+      }
     }
   }
 })
