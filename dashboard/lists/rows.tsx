@@ -13,15 +13,13 @@ export interface Column<Row> {
   numbers?: boolean
   /** What a card shows without the heading: a text that says by itself what it is, or one for the upper right corner. */
   bare?: boolean | 'corner'
-  /** Takes the width that is left; a long content is cut. */
+  /** Takes the width that is left. In the other columns a text from outside is cut. */
   wide?: boolean
-  /** A long content is cut. */
-  capped?: boolean
   cell(row: Row): ReactNode
 }
 
-/** A table with more columns takes all the width of the page, and scrolls where that is too little. */
-const MOST_COLUMNS = 6
+/** A table with more columns has less space between them. */
+const MOST_COLUMNS = 5
 
 interface RowsProps<Row> {
   label: string
@@ -33,52 +31,51 @@ interface RowsProps<Row> {
 /** A table, which shows a card for each row on a narrow screen. A row opens with the `RowLink` in it. */
 export function Rows<Row>({ label, columns, rows, idOf }: RowsProps<Row>) {
   const [compact] = useCompactRows()
-  const many = columns.length > MOST_COLUMNS
-  const table = (
-    <table
-      className={styles.table}
-      role="table"
-      aria-label={label}
-      data-compact={compact || undefined}
-      data-many={many || undefined}
-    >
-      <thead role="rowgroup">
-        <tr role="row">
-          {columns.map(({ head, quiet, numbers, wide }) => (
-            <th
-              key={head}
-              role="columnheader"
-              scope="col"
-              className={numbers ? 'numbers' : undefined}
-              data-wide={wide || undefined}
-            >
-              <span className={quiet ? styles.quiet : undefined}>{head}</span>
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody role="rowgroup">
-        {rows.map((row) => (
-          <tr key={idOf(row)} role="row" onClick={openRow}>
-            {columns.map(({ head, quiet, numbers, bare, wide, capped, cell }) => (
-              <td
+  return (
+    <div className={styles.scroll}>
+      <table
+        className={styles.table}
+        role="table"
+        aria-label={label}
+        data-compact={compact || undefined}
+        data-many={columns.length > MOST_COLUMNS || undefined}
+      >
+        <thead role="rowgroup">
+          <tr role="row">
+            {columns.map(({ head, quiet, numbers, wide }) => (
+              <th
                 key={head}
-                role="cell"
+                role="columnheader"
+                scope="col"
                 className={numbers ? 'numbers' : undefined}
-                data-head={quiet || bare ? undefined : head}
-                data-corner={bare === 'corner' || undefined}
                 data-wide={wide || undefined}
-                data-capped={capped || undefined}
               >
-                {cell(row)}
-              </td>
+                <span className={quiet ? styles.quiet : undefined}>{head}</span>
+              </th>
             ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody role="rowgroup">
+          {rows.map((row) => (
+            <tr key={idOf(row)} role="row" onClick={openRow}>
+              {columns.map(({ head, quiet, numbers, bare, wide, cell }) => (
+                <td
+                  key={head}
+                  role="cell"
+                  className={numbers ? 'numbers' : undefined}
+                  data-head={quiet || bare ? undefined : head}
+                  data-corner={bare === 'corner' || undefined}
+                  data-wide={wide || undefined}
+                >
+                  {cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   )
-  return many ? <div className={styles.scroll}>{table}</div> : table
 }
 
 /** Opens the row's link, unless the click was on something of its own or has selected text. */

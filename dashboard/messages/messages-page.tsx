@@ -122,13 +122,13 @@ function columnsFor(filters: ReturnType<typeof messagesRequest>, chosen: readonl
 
 /** The columns that a person may add, by their names in the address. */
 const FURTHER_COLUMNS: Record<string, Column<ListedEmail>> = {
-  from: { head: 'From', capped: true, cell: ({ from }) => <OutsideText text={from} line /> },
-  tag: { head: 'Tag', capped: true, cell: ({ tag }) => tag && <OutsideText text={tag} line /> },
-  tenant: { head: 'Tenant', capped: true, cell: ({ tenantId }) => tenantId && <OutsideText text={tenantId} line /> },
-  server: { head: 'Server', capped: true, cell: ({ recipients }) => <Server recipients={recipients} /> },
+  from: { head: 'From', cell: ({ from }) => <OutsideText text={from} line /> },
+  tag: { head: 'Tag', cell: ({ tag }) => tag && <OutsideText text={tag} line /> },
+  tenant: { head: 'Tenant', cell: ({ tenantId }) => tenantId && <OutsideText text={tenantId} line /> },
+  server: { head: 'Server', cell: ({ recipients }) => <Server recipients={recipients} /> },
   time: {
     head: 'Time taken',
-    capped: true,
+
     numbers: true,
     cell: ({ createdAt, completedAt }) => lengthOf(msOf(completedAt) - msOf(createdAt)),
   },

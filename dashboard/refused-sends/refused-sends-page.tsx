@@ -80,10 +80,9 @@ function columnsWith(keyNames: ReadonlyMap<string, string>): Column<RefusedSend>
   return [
     { head: 'Why', bare: true, wide: true, cell: (row) => <Why {...row} /> },
     { head: 'To', bare: true, cell: ({ recipients }) => <RecipientsCell recipients={recipients} /> },
-    { head: 'From', capped: true, cell: ({ from }) => from && <EmailAddress email={from} /> },
+    { head: 'From', cell: ({ from }) => from && <EmailAddress email={from} /> },
     {
       head: 'Key',
-      capped: true,
       cell: ({ keyId }) => keyId && <OutsideText text={keyNames.get(keyId) ?? keyId} line />,
     },
     { head: 'Request', cell: ({ requestId }) => <ShortId id={requestId} label="request id" /> },

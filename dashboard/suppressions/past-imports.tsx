@@ -6,6 +6,7 @@ import { useMay } from '../account/account.ts'
 import { CallFault } from '../feedback/error-state.tsx'
 import { type Column, Rows } from '../lists/rows.tsx'
 import { countOf } from '../numbers/quantities.ts'
+import { EmailAddress } from '../outside-text/address.tsx'
 import { OutsideText } from '../outside-text/outside-text.tsx'
 import { useRefresh } from '../refresh.ts'
 import { shownIn } from '../status/shown-in.ts'
@@ -34,7 +35,7 @@ const COLUMNS: Column<Import>[] = [
   { head: 'Added', numbers: true, cell: ({ imported }) => countOf(imported) },
   { head: 'Already there', numbers: true, cell: ({ alreadySuppressed }) => countOf(alreadySuppressed) },
   { head: 'Not an address', numbers: true, cell: ({ invalid }) => countOf(invalid) },
-  { head: 'By', cell: ({ createdBy }) => createdBy },
+  { head: 'By', cell: ({ createdBy }) => <EmailAddress email={createdBy} /> },
   { head: 'Started', numbers: true, cell: ({ createdAt }) => createdAt && <Ago at={createdAt} /> },
   {
     head: 'Lines',

@@ -129,7 +129,7 @@ function linesOf(entry: SuppressionEntry) {
 
 const COLUMNS: Column<SuppressionEntry>[] = [
   { head: 'Address', bare: true, wide: true, cell: (entry) => <AddressCell {...entry} /> },
-  { head: 'Applies to', cell: ({ scope, tenantId }) => scopeWords(scope, tenantId) },
+  { head: 'Applies to', cell: ({ scope, tenantId }) => <OutsideText text={scopeWords(scope, tenantId)} line /> },
   { head: 'Reason', cell: (entry) => <ReasonCell {...entry} /> },
   { head: 'Added', cell: ({ createdAt }) => createdAt && <Ago at={createdAt} /> },
   { head: 'Ends', cell: ({ expiresAt }) => (expiresAt ? <Ago at={expiresAt} /> : 'Never') },

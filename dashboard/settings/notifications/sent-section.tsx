@@ -7,6 +7,7 @@ import { EmptyState } from '../../feedback/empty-state.tsx'
 import { useCursorList } from '../../lists/cursor-list.ts'
 import { List } from '../../lists/list.tsx'
 import type { Column } from '../../lists/rows.tsx'
+import { OutsideText } from '../../outside-text/outside-text.tsx'
 import { shownIn } from '../../status/shown-in.ts'
 import { Pill } from '../../status/status-pill.tsx'
 import { Ago } from '../../time/ago.tsx'
@@ -52,7 +53,11 @@ const COLUMNS: Column<Notification>[] = [
 
 function ReceiverCell({ channel, personName }: Notification) {
   if (channel === NotificationChannel.URL) return 'Notification URL'
-  return personName === undefined ? <span className="faint">A person who left</span> : <bdi>{personName}</bdi>
+  return personName === undefined ? (
+    <span className="faint">A person who left</span>
+  ) : (
+    <OutsideText text={personName} line />
+  )
 }
 
 function OutcomeCell({ state, outcome, nextTryAt }: Notification) {
