@@ -86,7 +86,7 @@ export function failFields(reason: ErrorReason, faults: FieldFault[], unlisted =
   const fields = faults.slice(0, MAX_FAULTS)
   const named = fields.slice(0, NAMED_FAULTS).map(({ field, message }) => `${field} ${message}`)
   const others = faults.length + unlisted - named.length
-  const sentence = `${named.join('; ')}${others === 0 ? '' : `; and ${others} more`}`
+  const sentence = `${named.join('; ')}${others === 0 ? '' : `; and ${others} more`}`.replaceAll('?; ', '? ')
   return fail(reason, sentence.endsWith('?') ? sentence : `${sentence}.`, { fields })
 }
 

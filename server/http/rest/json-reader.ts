@@ -5,6 +5,7 @@ import { parseTime, timeFault } from '../../async/time-text.ts'
 import { blame, isFull, noFaults, putAside, type RequestFaults } from '../body/faults.ts'
 import { MAX_OBJECTS } from '../body/request-bounds.ts'
 import { jsonFields, jsonNamesOf, maskOf, shapeOf, TIMESTAMP, unsupported } from './json-shape.ts'
+import { nearestName } from './nearest-name.ts'
 
 /**
  * Turns a JSON value into the value of a field. Adds faults to `faults` under `path`; the result is then not usable.
@@ -84,14 +85,14 @@ function blameUnknown(
 ) {
   if (isFull(faults)) return blame(faults, path, '')
   const short = name.slice(0, MAX_NAME)
-  const meant = [...fields.keys()].find((existing) => plain(existing) === plain(short))
-  const hint = meant ? `; did you mean "${meant}"?` : foreignHint(fields, desc, short)
+  const meant = nearestName(short, [...fields.keys()])
+  const hint = foreignHint(fields, desc, short) || (meant ? `; did you mean "${meant}"?` : '')
   blame(faults, path ? `${path}.${short}` : short, `is not a known field${hint}`)
 }
 
 const plain = (text: string) => text.replaceAll(/[_-]/g, '').toLowerCase()
 
-/** The hint of the contract for a name that callers know from another service. */
+/** The hint of the contract for a name that callers know from another service; it goes before a name that is near. */
 function foreignHint(fields: Map<string, FieldReader>, { file }: DescMessage, name: string): string {
   for (const unknown of getOption(file, unknown_names)) {
     const [, names, beside, hint] = /^(.+) beside (\w+): (.+)$/.exec(unknown) ?? []

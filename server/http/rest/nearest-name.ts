@@ -11,16 +11,17 @@ export function nearestName(name: string, names: readonly string[]): string | un
   return names.find((known) => given.startsWith(plain(known)) || plain(known).startsWith(given))
 }
 
-/** How many letters to insert, drop or replace (Levenshtein's distance). */
+/** How many letters to insert, drop, replace or exchange with the next one. */
 function changesBetween(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, i) => i)
-  for (const [i, letter] of [...from].entries()) {
-    let [left, diagonal] = [i + 1, i]
-    row = row.map((above, j) => {
-      if (j > 0) left = Math.min(left + 1, above + 1, diagonal + (letter === to[j - 1] ? 0 : 1))
-      diagonal = above
-      return left
-    })
+  const rows = [Array.from({ length: to.length + 1 }, (_, j) => j)]
+  for (let i = 1; i <= from.length; i++) {
+    const [row, above, before] = [[i], rows[i - 1]!, rows[i - 2]]
+    for (let j = 1; j <= to.length; j++) {
+      const replaced = above[j - 1]! + (from[i - 1] === to[j - 1] ? 0 : 1)
+      const isExchanged = before && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1]
+      row.push(Math.min(row[j - 1]! + 1, above[j]! + 1, replaced, isExchanged ? before[j - 2]! + 1 : replaced))
+    }
+    rows.push(row)
   }
-  return row.at(-1) ?? 0
+  return rows.at(-1)!.at(-1)!
 }

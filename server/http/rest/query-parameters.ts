@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf'
-import { type FieldFault, fail } from '../../errors.ts'
+import { type FieldFault, failFields } from '../../errors.ts'
 import { shapeOf, TIMESTAMP } from './json-shape.ts'
 import { nearestName } from './nearest-name.ts'
 
@@ -13,15 +13,25 @@ export function readQuery(fields: Map<string, DescField>, url: string): Record<s
   const mark = url.indexOf('?')
   if (mark === -1) return tree
   const faults: FieldFault[] = []
-  for (const [name, text] of pairsOf(url.slice(mark + 1))) {
+  for (const part of url
+    .slice(mark + 1)
+    .split('&')
+    .filter((part) => part !== '')) {
+    const [given = '', value = ''] = part.split(/=(.*)/s)
+    const [name, text] = [decode(given), decode(value)]
+    if (name === undefined || text === undefined) {
+      faults.push({ field: given.slice(0, MAX_NAME), message: 'is not valid percent-encoded UTF-8' })
+      continue
+    }
     const [, map = '', dotted, key = dotted] = PAIR_OF_MAP.exec(name) ?? []
-    const field = fields.get(name)
-    if (fields.get(map)?.fieldKind === 'map' && key !== undefined) {
+    const field = fields.get(key === '' ? map : name)
+    if (fields.get(map)?.fieldKind === 'map' && key) {
       const pairs = (tree[map] ?? Object.create(null)) as Record<string, string>
       tree[map] = pairs
       if (key in pairs) faults.push({ field: `${map}.${key}`.slice(0, MAX_NAME), message: 'is given more than once' })
       else pairs[key] = text
-    } else if (field?.fieldKind === 'map') faults.push({ field: name, message: `needs a key, as in ${name}.order=7` })
+    } else if (field?.fieldKind === 'map')
+      faults.push({ field: name, message: `needs a key, as in ${field.jsonName}.order=7` })
     else if (!field) faults.push({ field: name.slice(0, MAX_NAME), message: unknownMessage(name, [...fields.keys()]) })
     else if (text === '' && !MAY_BE_EMPTY.has(name)) faults.push({ field: name, message: EMPTY })
     else if (field.message && text.includes('@')) faults.push({ field: name, message: noTime(fields) })
@@ -29,11 +39,7 @@ export function readQuery(fields: Map<string, DescField>, url: string): Record<s
     else if (name in tree) faults.push({ field: name, message: 'is given more than once' })
     else tree[name] = jsonOf(field, text)
   }
-  const [first] = faults
-  if (first) {
-    const fields = faults.slice(0, 20)
-    throw fail('invalid_payload', `The query parameter ${first.field} ${first.message}.`, { fields })
-  }
+  if (faults.length > 0) throw failFields('invalid_payload', faults)
   return tree
 }
 
@@ -53,7 +59,7 @@ function unknownMessage(name: string, known: string[]): string {
 }
 
 /** `metadata.order` or `metadata[order]`. */
-const PAIR_OF_MAP = /^(\w+)(?:\.(.+)|\[(.+)\])$/s
+const PAIR_OF_MAP = /^(\w+)(?:\.(.*)|\[(.*)\])$/s
 const MAX_NAME = 64
 
 /** The fields of a request that its query may contain, by name: all that are not in its path. */
@@ -68,19 +74,11 @@ export function queryFields(desc: DescMessage, inPath: string[]): Map<string, De
   return new Map(fields.map((field) => [field.jsonName, field]))
 }
 
-function pairsOf(query: string): [name: string, text: string][] {
-  const parts = query.split('&').filter((part) => part !== '')
-  return parts.map((part) => {
-    const equals = part.indexOf('=')
-    return equals === -1 ? [decode(part), ''] : [decode(part.slice(0, equals)), decode(part.slice(equals + 1))]
-  })
-}
-
-function decode(text: string): string {
+function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
-    throw fail('invalid_payload', 'The query string is not valid percent-encoded UTF-8.')
+    return undefined
   }
 }
 

@@ -193,6 +193,27 @@ test('base64 of any length is read whole, and refused for one character or a lin
   )
 })
 
+/** What fingers make of a word: a letter more, one less, another one, or two exchanged. */
+const mistyped = (word: string) =>
+  Array.from(word, (letter, i) => {
+    const [before, after] = [word.slice(0, i), word.slice(i + 1)]
+    return [
+      `${before}${letter}${letter}${after}`,
+      `${before}${after}`,
+      `${before}q${after}`,
+      `${before}${after.slice(0, 1)}${letter}${after.slice(1)}`,
+    ]
+  }).flat()
+
+test('every field is found by a name that is a slip of the fingers away', () => {
+  const names = SendRequestSchema.fields.map(({ jsonName }) => jsonName).filter(({ length }) => length >= 4)
+  for (const name of names)
+    for (const slip of mistyped(name).filter((slip) => !names.includes(slip) && slip.length >= 4)) {
+      const { faults } = readJsonMessage(SendRequestSchema, { [slip]: 'x' })
+      expect(faults.fields[0]).toEqual({ field: slip, message: `is not a known field; did you mean "${name}"?` })
+    }
+})
+
 test('every fault has the path of its field', () => {
   const { faults } = readJsonMessage(SendRequestSchema, {
     to: [1],

@@ -33,6 +33,27 @@ test('an unknown parameter is refused with the nearest name, or with all of them
   expect(faultOf('zzz=1')).toContain(`known ones are ${[...fields.keys()].join(', ')}`)
 })
 
+test('the message names every faulty parameter, and each of its sentences has one mark at its end', () => {
+  const queries = [
+    'recipients=a',
+    'metadata=a',
+    'metadata.=a',
+    'metadata[]=a',
+    'tag=%F0%9F',
+    '%ff=1',
+    'limit=1&limit=2',
+  ]
+  for (const one of queries) {
+    expect(faultOf(one)).toMatch(/[^.?][.?]$/)
+    for (const other of queries) {
+      const message = faultOf(`${one}&${other}`)
+      for (const query of [one, other]) expect(message).toContain(`${query.split('=')[0]} `)
+      expect(message).not.toMatch(/[.?;][.?;]/)
+    }
+  }
+  expect(faultOf('metadata.=a')).toContain('metadata. needs a key, as in metadata.order=7.')
+})
+
 test('an address in the place of a time names the parameter of addresses', () => {
   expect(faultOf('to=ann@a.test')).toContain('must be a time; did you mean recipient?')
 })
