@@ -4,9 +4,12 @@ import type { Line } from './import-preview.ts'
 import { tableOfJson } from './json.ts'
 import { type Reason, reasonsOf } from './reasons.ts'
 import { type Condition, countsOf, rowsWhere, shownCounts, statesOf } from './states.ts'
-import { AddressFileFault, addressesIn, type Counts, MAX_SHOWN, type Row, type Table } from './table.ts'
+import { AddressFileFault, addressesIn, type Counts, type Row, type Table } from './table.ts'
 
-/** A line of a file with its address, or with a text that is none: the service counts that as faulty. */
+/**
+ * A line of a file with its address, or with a text that is none: the service counts that as faulty. At most 320
+ * characters, and no text that the service refuses together with those around it.
+ */
 export interface AddressLine extends Line {
   /** Absent without a column of reasons. */
   reason?: Reason
@@ -76,6 +79,7 @@ export function readAddressList(bytes: Uint8Array, { column, where, all, reasonC
 /** The rows of a file, before anything is understood of them. */
 export function tableOf(bytes: Uint8Array): Table {
   const text = decoded(bytes)
+  if (/^[^\n]*\0/.test(text)) throw new AddressFileFault('The file is not text. Save it as CSV in UTF-8.')
   return /^\s*[[{]/.test(text) ? tableOfJson(text) : tableOfCsv(text)
 }
 
@@ -83,12 +87,21 @@ export function tableOf(bytes: Uint8Array): Table {
 function addressesOf({ line, cells }: Row, index: number, reason: Reason | undefined): AddressLine[] {
   const more = reason && { reason }
   if (index < 0) {
-    return cells.flatMap(addressesIn).map((email) => ({ line, email, ...more }))
+    return cells.flatMap(addressesIn).map((email) => ({ line, email: sendable(email), ...more }))
   }
   const cell = cells[index]?.trim() ?? ''
   const fault = cell === '' ? 'no address' : addressesIn(cell).length > 1 ? 'several addresses' : undefined
   const shown = cell === '' ? cells.join(',') : cell
-  return [{ line, email: fault ? `${fault}: ${shown}`.slice(0, MAX_SHOWN) : cell, ...more }]
+  return [{ line, email: sendable(fault ? `${fault}: ${shown}` : cell), ...more }]
+}
+
+/** No address is longer. The beginning of a longer text is enough to find it in the file. */
+const MAX_CHARACTERS = 320
+
+/** The service refuses NUL characters and halves of surrogate pairs, and with them the whole part of the file. */
+function sendable(text: string): string {
+  const beginning = text.length > MAX_CHARACTERS ? `${text.slice(0, MAX_CHARACTERS - 1)}…` : text
+  return beginning.replaceAll('\0', '\uFFFD').toWellFormed()
 }
 
 function statesFault(states: Counts[]): AddressFileFault {

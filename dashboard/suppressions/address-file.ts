@@ -15,16 +15,13 @@ export interface FileChoices {
 export interface AddressFile extends Omit<AddressList, 'addresses' | 'lines'> {
   /** SHA-256 of the bytes and the choices, in hex. By it an import that was interrupted is recognised. */
   digest: string
-  /** The address of each line, at most 320 characters. Empty where no record begins, and for the header. */
+  /** The address of each line. Empty where no record begins, and for the header. */
   emails: string[]
   /** The reason of each line. Empty without a column of reasons. */
   lineReasons: Reason[]
   /** The account's own domains, and how many addresses of each are left out. */
   ownDomains: Record<string, number>
 }
-
-/** No address is longer. The server receives the start of a longer text, by which it can be found in the file. */
-const MAX_CHARACTERS = 320
 
 /** Reads a file of addresses. Throws AddressFileFault for one that could be understood in two ways. */
 export async function readAddressFile(
@@ -48,8 +45,7 @@ export async function readAddressFile(
   const emails = Array.from({ length: isSeveral ? kept.length : lines }, () => '')
   const lineReasons = reasonColumn === undefined ? [] : emails.map((): Reason => 'import')
   for (const { line, email, reason } of placed) {
-    // The server refuses NUL and halves of characters, and with them the whole part.
-    emails[line - 1] = email.slice(0, MAX_CHARACTERS).replaceAll('\0', '\uFFFD').toWellFormed()
+    emails[line - 1] = email
     if (reason) lineReasons[line - 1] = reason
   }
   return { ...list, digest, emails, lineReasons, ownDomains }

@@ -68,6 +68,25 @@ test('UTF-16 and UTF-8 are read by their byte order mark', () => {
     expect(readAddressList(bytes).addresses).toEqual([{ line: 2, email: 'ann@a.test' }])
 })
 
+test('whatever a row holds, it is one text that the service reads, and the rows around it are read', () => {
+  const text = fc.string({ unit: fc.constantFrom('a', '@', '.', '\0', '\ud800', '\udc00', '😀'), maxLength: 400 })
+  fc.assert(
+    fc.property(text, fc.boolean(), (strange, isJson) => {
+      const rows = ['ann@a.test', `x${strange}`, 'bob@b.test']
+      const found = textsIn(isJson ? JSON.stringify(rows) : `email\n${rows.join('\n')}\n`)
+      expect([found[0], found.at(-1), found.length]).toEqual(['ann@a.test', 'bob@b.test', 3])
+      expect(found[1]!.isWellFormed() && !found[1]!.includes('\0') && found[1]!.length <= 320).toBe(true)
+    }),
+  )
+})
+
+test.each([
+  ['a workbook', 'PK\u0003\u0004\u0014\0\0ann@a.test\n'],
+  ['UTF-16 without its mark', 'e\0m\0a\0i\0l\0\n\0a\0@\0b\0'],
+])('%s is refused as no text', (_, file) => {
+  expect(() => textsIn(file)).toThrow(new AddressFileFault('The file is not text. Save it as CSV in UTF-8.'))
+})
+
 test('a quote that never ends is a fault of the file', () => {
   expect(() => textsIn('email\n"ann@a.test\nbob@b.test\n')).toThrow(AddressFileFault)
 })
