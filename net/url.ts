@@ -40,6 +40,8 @@ const TEXT: [rule: RegExp, fault: string][] = [
   [/^https?:\/\/[^@/?]*([/?]|$)/iu, 'must not contain a user name or password'],
 ]
 
+/** A URL as far as its host, and its port. */
+const PORT = /^([^/]*\/\/(?:\[[^\]]*\]|[^/?:]*)):[^/?]*/
 const HOST_NAME = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*$/
 const LOCALHOST = /(^|\.)localhost$/
 const LOOPBACK = ['127.0.0.1', '::1']
@@ -48,6 +50,7 @@ const NOT_PUBLIC = /^[^.]+$|\.(alt|arpa|example|internal|invalid|local|onion|tes
 
 const DEFAULT_PORTS = { 'http:': 80, 'https:': 443 }
 const PORTS = [443, 8443]
+const OTHER_PORT = 'must use port 443 (or none) or 8443'
 
 /**
  * Permits https on port 443 or 8443 to public addresses. Inside `allowSubnets` (CIDR) it also permits http, any port
@@ -58,12 +61,13 @@ export function createUrlGuard({ allowSubnets }: { allowSubnets: readonly string
   const everywhere = createGuard({ allowSubnets })
   const onlyInside = withinSubnets(allowSubnets)
   const isClosed = allowSubnets.length === 0
+  const portFault = isClosed ? OTHER_PORT : 'must have a port from 1 to 65535'
 
   function vet(text: string): Destination | string {
     const fault = TEXT.find(([rule]) => !rule.test(text))?.[1]
     if (fault !== undefined) return fault
     const url = URL.parse(text)
-    if (url === null) return NAMES_HOST
+    if (url === null) return URL.canParse(text.replace(PORT, '$1')) ? portFault : NAMES_HOST
     const protocol = url.protocol as Destination['protocol']
     const port = url.port === '' ? DEFAULT_PORTS[protocol] : Number(url.port)
     const faultElsewhere = faultOutside(protocol, port)
@@ -91,7 +95,7 @@ export function createUrlGuard({ allowSubnets }: { allowSubnets: readonly string
 
 function faultOutside(protocol: Destination['protocol'], port: number): string | undefined {
   if (protocol === 'http:') return 'must begin with https://'
-  return PORTS.includes(port) ? undefined : 'must use port 443 (or none) or 8443'
+  return PORTS.includes(port) ? undefined : OTHER_PORT
 }
 
 /** The addresses of a literal, and of a name under localhost: loopback, whatever a resolver says (RFC 6761 6.3). */

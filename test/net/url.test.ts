@@ -200,6 +200,18 @@ test.each([
   expect(urls.faultOf(url)).toBe(words)
 })
 
+test.each(['65536', '99999', '4e2', '-1', 'https', '8443:8443', '443%20'])(
+  'the fault of the port %s is about the port',
+  (port) => {
+    const open = createUrlGuard({ allowSubnets: ['127.0.0.0/8'] })
+    for (const host of ['hooks.example.com', '1.1.1.1', '[2606:4700::1111]'])
+      for (const path of ['', '/', '/a:b/c?d=e:f', '?a']) {
+        expect(urls.faultOf(`https://${host}:${port}${path}`)).toBe('must use port 443 (or none) or 8443')
+        expect(open.faultOf(`https://${host}:${port}${path}`)).toBe('must have a port from 1 to 65535')
+      }
+  },
+)
+
 test('the destination of a URL is what the URL standard makes of its text', () => {
   const { mayDial, ...place } = urls.destinationOf('HTTPS://Hooks.Example.COM.:8443/a/../b?c=d')!
   expect(place).toEqual({
