@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { runEvery } from '../async/run-every.ts'
 import type { Database } from './connect.ts'
-import { one, run } from './statement.ts'
+import { inMs, one, run } from './statement.ts'
 
 /**
  * The database's time, in Unix milliseconds. Ids and expiry follow it, so a node whose own clock is wrong or jumps
@@ -17,7 +17,7 @@ const MEASURE_EVERY_MS = 60_000
 const QUICK_MS = 5
 const MAX_MEASUREMENTS = 5
 
-const NOW = 'select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms'
+const NOW = `select ${inMs('clock_timestamp()')} as ms`
 
 /** Asks the database for its time, in Unix milliseconds. */
 export async function databaseTime(db: Database): Promise<number> {

@@ -5,7 +5,7 @@ import type { Database } from './connect.ts'
 import { alterTables, ddl } from './ddl.ts'
 import { firstIdAt } from './ids.ts'
 import { HISTORY } from './schema.ts'
-import { one, run } from './statement.ts'
+import { inMs, one, run } from './statement.ts'
 
 const DAY_MS = 86_400_000
 const DAYS_AHEAD = 7
@@ -81,7 +81,7 @@ export const FIRST_MISSING_DAY = `(
 )`
 
 const HISTORY_END = `
-  select (extract(epoch from ${FIRST_MISSING_DAY}::timestamp) * 1000)::float8 as "endMs"`
+  select ${inMs(`${FIRST_MISSING_DAY}::timestamp`)} as "endMs"`
 
 /** How long `createHistoryCheck` uses what it has read about a day that is missing. */
 const MISSING_MS = 1_000

@@ -1,5 +1,5 @@
 import type { Database } from './connect.ts'
-import { one, run } from './statement.ts'
+import { inMs, one, run } from './statement.ts'
 
 // The primary beats, and a replica shows the newest beat that it has: by how much it is behind. A log position would
 // say the same, but not every service that offers replicas shows one.
@@ -7,8 +7,6 @@ import { one, run } from './statement.ts'
 // A physical copy of a cluster keeps its identifier and the ids of its databases.
 const DATABASE = `(select system_identifier from pg_control_system()) || ' '
     || (select oid from pg_database where datname = current_database())`
-
-const ms = (time: string) => `(extract(epoch from ${time}) * 1000)::float8`
 
 // All processes share one beat a second.
 const BEAT = `
@@ -19,10 +17,10 @@ const BEAT = `
     returning beat_at
   )
   select ${DATABASE} as database,
-    ${ms('coalesce((select beat_at from beat), (select beat_at from primary_heartbeat where id = 1))')} as "beatMs"`
+    ${inMs('coalesce((select beat_at from beat), (select beat_at from primary_heartbeat where id = 1))')} as "beatMs"`
 
 const FOLLOWED = `
-  select ${DATABASE} as database, ${ms('(select beat_at from primary_heartbeat where id = 1)')} as "beatMs",
+  select ${DATABASE} as database, ${inMs('(select beat_at from primary_heartbeat where id = 1)')} as "beatMs",
     pg_is_in_recovery() as "isStandby"`
 
 export interface Beat {

@@ -52,7 +52,7 @@ export function one<Row>(rows: readonly Row[] & { statement?: { string: string }
 /** The literal of an array of UUIDs, for a parameter `$1::uuid[]`. */
 export const uuidArray = (ids: readonly string[]): string => `{${ids}}`
 
-/** SQL: a time in Unix milliseconds. */
+/** SQL: a time in Unix milliseconds, or an interval in milliseconds. */
 export const inMs = (time: string): string => `(extract(epoch from ${time}) * 1000)::float8`
 
 /**

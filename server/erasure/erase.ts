@@ -8,7 +8,7 @@ import { firstIdAt, newId } from '../db/ids.ts'
 import { LEASE_S, type Lease, takeLease } from '../db/leases.ts'
 import { matchingSql } from '../db/matching-sql.ts'
 import { HISTORY } from '../db/schema.ts'
-import { one, run } from '../db/statement.ts'
+import { inMs, one, run } from '../db/statement.ts'
 import { MOVING_LOCK, RESTING_LEASE } from '../reputation/open-statistics.ts'
 import { pauseAfter } from './pause.ts'
 import { type AddressPlace, type ColumnKind, erasedFields, PLACES, storedText } from './places.ts'
@@ -101,12 +101,12 @@ interface State {
 }
 
 const RUNNING = `
-  select id, place, block, counts, (extract(epoch from started_at) * 1000)::float8 as "startedAtMs", true as "isResumed" from erasures
+  select id, place, block, counts, ${inMs('started_at')} as "startedAtMs", true as "isResumed" from erasures
   where erased = $1 and account_id is not distinct from $2::uuid and finished_at is null
   order by started_at desc limit 1`
 const BEGIN = `
   insert into erasures (id, erased, account_id, counts) values ($1, $2, $3, '{}')
-  returning id, place, block, counts, (extract(epoch from started_at) * 1000)::float8 as "startedAtMs", false as "isResumed"`
+  returning id, place, block, counts, ${inMs('started_at')} as "startedAtMs", false as "isResumed"`
 
 async function begin(
   { db, clock }: ErasureParts,

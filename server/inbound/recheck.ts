@@ -5,7 +5,7 @@ import { readAs } from '../../mail/smtp/rules.ts'
 import type { Database } from '../db/connect.ts'
 import { firstIdAt, timeOfId } from '../db/ids.ts'
 import { matchingSql } from '../db/matching-sql.ts'
-import { run } from '../db/statement.ts'
+import { inMs, run } from '../db/statement.ts'
 import { dueEntry, isAboutMailbox, KNOWN_DAYS, kindOfReading, type Refusal } from '../reputation/incidents.ts'
 import { provesLife } from '../reputation/standings.ts'
 import { diagnose } from './diagnosis.ts'
@@ -66,7 +66,7 @@ const SLACK_MS = 3_600_000
 
 const ENTRIES = `
   select id, account_id as "accountId", tenant_id as "tenantId", email,
-    (extract(epoch from created_at) * 1000)::float8 as "createdAtMs"
+    ${inMs('created_at')} as "createdAtMs"
   from suppressions
   where reason = 'bounce' and message_id is not null and id > $1
     and ($2::uuid is null or account_id = $2) and created_at >= $3::timestamptz

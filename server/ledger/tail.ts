@@ -3,6 +3,7 @@ import { PAYLOAD_VERSION } from '../db/delivery-event.ts'
 import type { EventKind } from '../db/event-kinds.ts'
 import { LATENCY_BOUNDS_MS } from '../db/latency-buckets.ts'
 import { recipientDomainSql } from '../db/matching-sql.ts'
+import { inMs } from '../db/statement.ts'
 import { addCounts, type Count, DELIVERED_COUNTS, SEND_COUNTS } from '../reputation/counts.ts'
 import { countedUnder } from '../reputation/simulated.ts'
 import { EVENT_AT, originalDispatchId } from './event-ids.ts'
@@ -37,7 +38,7 @@ export const tail = ({ shard, leaseMs, isDelivered = false }: TailParts): string
   ${HISTORY},
   ${originalDispatches({ event: 'email.delivery', from: PUSHED, leaseMs, traceparent: 'e.traceparent' })},
   ${statistics(shard, isDelivered ? DELIVERED_COUNTS : SEND_COUNTS)}${isDelivered ? '' : `,\n  ${SUPPRESSIONS}`}
-  select m.id, (extract(epoch from ${EVENT_AT}) * 1000)::float8 as "eventsAtMs",
+  select m.id, ${inMs(EVENT_AT)} as "eventsAtMs",
     (select json_agg(json_build_array(d.id, d.event_id, d.endpoint_id)) from dispatch d where d.message_id = m.id)
       as dispatches
   from message m`
@@ -120,7 +121,7 @@ const statistics = (shard: string, counts: readonly Count[]) => `
   counted_email as (
     select ${countedUnder('m.account_id', 'o.email')} as account_id, m.tenant_id, m.domain, o.status, o.reason, o.in_doubt, o.email, o.provider, m.tag,
       width_bucket(
-        (extract(epoch from now() - m.created_at) * 1000)::float8,
+        ${inMs('now() - m.created_at')},
         array[${LATENCY_BOUNDS_MS.join(', ')}]::float8[]
       ) as bucket
     from outcome o join message m on m.id = o.message_id

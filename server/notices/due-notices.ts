@@ -1,6 +1,6 @@
 import type { Database } from '../db/connect.ts'
 import { LETTER_KINDS, type NOTICE_KINDS } from '../db/people-schema.ts'
-import { run, uuidArray } from '../db/statement.ts'
+import { inMs, run, uuidArray } from '../db/statement.ts'
 
 /** A notice as it is sent. Ids are UUIDs. */
 export interface NoticeRow {
@@ -58,7 +58,7 @@ const LEASE = `
   from due d join first using (together)
   where n.id = d.id and ${IS_FREE}
   returning n.id, account_id as "accountId", kind, is_over as "isOver", subject_id as "subjectId", subject,
-    (extract(epoch from since) * 1000)::float8 as "sinceMs", waiting, channel, person_id as "personId", n.email,
+    ${inMs('since')} as "sinceMs", waiting, channel, person_id as "personId", n.email,
     tries::int, together`
 
 /** Takes the notices that are due. Another process takes them only when the lease is over. */

@@ -1,4 +1,5 @@
 import type { TROUBLE_KINDS } from '../db/people-schema.ts'
+import { inMs } from '../db/statement.ts'
 import { BAD_HOUR_MINUTES } from '../reputation/bad-hours.ts'
 import { REFUSING_MINUTES } from '../reputation/refusing-providers.ts'
 
@@ -72,7 +73,7 @@ export const troublesOf = (which: (table: string) => string): string => `
 /** SQL: the troubles of the account `$1`. */
 export const TROUBLES = `
   with ${troublesOf((table) => `${table}.account_id = $1`)}
-  select kind, subject_id as "subjectId", subject, (extract(epoch from since) * 1000)::float8 as "sinceMs", waiting
+  select kind, subject_id as "subjectId", subject, ${inMs('since')} as "sinceMs", waiting
   from troubles order by since, subject_id`
 
 export interface Trouble {

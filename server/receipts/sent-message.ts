@@ -1,7 +1,7 @@
 import { createCollector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { stepInTime } from '../db/outage.ts'
-import { idsAndBounds, run } from '../db/statement.ts'
+import { idsAndBounds, inMs, run } from '../db/statement.ts'
 import type { SentMessage, SentRecipient } from './claims.ts'
 
 export interface StoredMessage {
@@ -16,7 +16,7 @@ type RecipientRow = SentRecipient & { messageId: string }
 const IDS = 'between $2 and $3'
 const MESSAGES = `
   select id, account_id as "accountId", domain, request ->> 'from' as from, sandbox, digest,
-    (extract(epoch from completed_at) * 1000)::float8 as "completedAtMs"
+    ${inMs('completed_at')} as "completedAtMs"
   from messages where id = any($1) and id ${IDS}`
 const RECIPIENTS = `
   select message_id as "messageId", email, kind, status, reason, in_doubt as "inDoubt", smtp

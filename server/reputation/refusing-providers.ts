@@ -1,7 +1,7 @@
 import type { JsonValue } from '@bufbuild/protobuf'
 import type { Database } from '../db/connect.ts'
 import { firstIdAt } from '../db/ids.ts'
-import { one, run } from '../db/statement.ts'
+import { inMs, one, run } from '../db/statement.ts'
 import { mailboxProvider } from './mailbox-provider.ts'
 
 // A mailbox provider that refuses an account: of what the account sent to it within the last hour, half or more was
@@ -68,7 +68,7 @@ export interface NewestRefusal {
 }
 
 const REFUSING = `
-  select r.provider, (extract(epoch from r.began_at) * 1000)::float8 as "sinceMs",
+  select r.provider, ${inMs('r.began_at')} as "sinceMs",
     coalesce(sum(m.outcomes), 0)::int as emails, coalesce(sum(m.policy_blocks), 0)::int as blocked
   from refusing_providers r left join provider_minutes m on m.account_id = r.account_id and m.provider = r.provider
     and m.minute > now() - interval '${REFUSING_MINUTES} minutes'

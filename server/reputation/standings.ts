@@ -7,7 +7,7 @@ import { firstIdAt, timeOfId } from '../db/ids.ts'
 import { matchingSql } from '../db/matching-sql.ts'
 import { newestRows } from '../db/newest-rows.ts'
 import { oldestKeptId } from '../db/retention.ts'
-import { run } from '../db/statement.ts'
+import { inMs, run } from '../db/statement.ts'
 import { type AddressHistory, type DueEntry, dueEntry, type Refusal } from './incidents.ts'
 
 /** The look-ups of this process at a time, for sends and reports. They must not keep the database from other sends. */
@@ -15,7 +15,7 @@ const slots = new FairSlots({ slots: 8, perAccount: 2 })
 const AT_MOST_MS = 5_000
 
 const REFUSALS = `
-  select email, kind, (extract(epoch from created_at) * 1000)::float8 as "atMs"
+  select email, kind, ${inMs('created_at')} as "atMs"
   from refusals
   where account_id = $1 and tenant_id = $2 and email in (select json_array_elements_text($3::json)) and not in_bad_hour`
 

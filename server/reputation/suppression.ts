@@ -12,7 +12,7 @@ import type { Sealer } from '../db/encryption.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { stepInTime } from '../db/outage.ts'
 import { EVERYBODY } from '../db/schema.ts'
-import { run } from '../db/statement.ts'
+import { inMs, run } from '../db/statement.ts'
 import { createErasedForm, type ErasedFormOf } from './erased-form.ts'
 import { readErasureKey } from './erasure-key.ts'
 
@@ -38,7 +38,7 @@ export const FIND_SUPPRESSIONS = `
     with ordinality as q(account_id, tenant_id, addresses, n)
   cross join lateral json_array_elements_text(q.addresses) as a(email)
   cross join lateral (
-    select s.account_id, s.tenant_id, s.reason, (extract(epoch from s.created_at) * 1000)::float8 as since_ms
+    select s.account_id, s.tenant_id, s.reason, ${inMs('s.created_at')} as since_ms
     from suppressions s
     where s.account_id in ('${EVERYBODY}', q.account_id) and s.email = a.email and s.tenant_id in ('', q.tenant_id)
       and (s.expires_at is null or s.expires_at > now())

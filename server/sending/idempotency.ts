@@ -1,5 +1,6 @@
 import type { SendResponse } from '../../gen/verdict/v1/emails_pb.ts'
 import type { Database } from '../db/connect.ts'
+import { inMs } from '../db/statement.ts'
 import { reasonOf } from '../errors.ts'
 import { sweepMessage } from '../ledger/sweep.ts'
 import type { IdempotencyKey } from './idempotency-key.ts'
@@ -32,7 +33,7 @@ interface KeyHolder {
 
 export const FIND_KEYS = `
   select q.n::int, k.message_id as "messageId", encode(k.request_hash, 'hex') as "requestHash",
-    (extract(epoch from o.lease_until - clock_timestamp()) * 1000)::float8 as "leaseLeftMs"
+    ${inMs('o.lease_until - clock_timestamp()')} as "leaseLeftMs"
   from rows from (json_to_recordset($1::json) as (account_id uuid, scope text, key text))
     with ordinality as q(account_id, scope, key, n)
   join idempotency_keys k on k.account_id = q.account_id and k.scope = q.scope and k.key = q.key and k.expires_at > now()

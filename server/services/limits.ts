@@ -6,7 +6,7 @@ import { REQUEST_LIMITS, tierOf } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
 import { eq } from '../db/drizzle.ts'
 import { accounts } from '../db/schema.ts'
-import { one, run } from '../db/statement.ts'
+import { inMs, one, run } from '../db/statement.ts'
 import { SENT } from '../reputation/counts.ts'
 import { monthOf } from '../reputation/quota.ts'
 import { simulatedIdOf } from '../reputation/simulated.ts'
@@ -75,7 +75,7 @@ const USAGE = `
     select domain, coalesce(sent, 0) as sent, coalesce(simulated, 0) as simulated from domain
     order by 2 desc, 3 desc, 1 limit ${MOST_DOMAINS}
   )
-  select (extract(epoch from now()) * 1000)::float8 as now,
+  select ${inMs('now()')} as now,
     (select emails from monthly_emails
       where account_id = $1 and month = date_trunc('month', now() at time zone 'UTC')::date) as counted,
     coalesce((select sum(sent) from domain), 0)::int4 as sent,
@@ -107,9 +107,9 @@ const VOLUMES = `
     where account_id = $1 and tenant_id = '' and hour >= date_trunc('day', now(), 'UTC')
     group by domain
   )
-  select d.name, (extract(epoch from d.verified_at) * 1000)::float8 as "verifiedAt", d.warms_up as "warmsUp",
+  select d.name, ${inMs('d.verified_at')} as "verifiedAt", d.warms_up as "warmsUp",
     coalesce(w.emails, 0) as "warmingUp", coalesce(r.emails, 0) as recorded,
-    (extract(epoch from now()) * 1000)::float8 as now
+    ${inMs('now()')} as now
   from domains d
   left join warm_ups w on w.account_id = d.account_id and w.domain = d.name and w.day = (now() at time zone 'UTC')::date
   left join recorded r on r.domain = d.name

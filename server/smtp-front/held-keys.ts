@@ -1,6 +1,6 @@
 import type { Database } from '../db/connect.ts'
 import { stepInTime } from '../db/outage.ts'
-import { run } from '../db/statement.ts'
+import { inMs, run } from '../db/statement.ts'
 import { KEY_LIFE } from '../ledger/recipient-keys.ts'
 import { createKeyLookup } from '../sending/key-lookup.ts'
 
@@ -30,7 +30,7 @@ export const FIND_RECIPIENT_KEYS = `
     join retries r on r.retried_id = c.message_id and r.retried_position = c.position
   )
   select c.n, c.message_id as "messageId", c.position::int,
-    (extract(epoch from o.lease_until - clock_timestamp()) * 1000)::float8 as "leaseLeftMs"
+    ${inMs('o.lease_until - clock_timestamp()')} as "leaseLeftMs"
   from chain c left join open_messages o on o.id = c.message_id
   where not exists (select from retries r where r.retried_id = c.message_id and r.retried_position = c.position)`
 
@@ -43,7 +43,7 @@ export const FIND_LAST_RETRY = `
     join retries r on r.retried_id = c.message_id and r.retried_position = c.position
   )
   select c.message_id as "messageId", c.position::int,
-    (extract(epoch from o.lease_until - clock_timestamp()) * 1000)::float8 as "leaseLeftMs"
+    ${inMs('o.lease_until - clock_timestamp()')} as "leaseLeftMs"
   from chain c left join open_messages o on o.id = c.message_id
   where not exists (select from retries r where r.retried_id = c.message_id and r.retried_position = c.position)
     and (o.id is not null or exists (select from recipients p where p.message_id = c.message_id))`

@@ -5,7 +5,7 @@ import { firstIdAt, timeOfId } from '../db/ids.ts'
 import { later, newestRows } from '../db/newest-rows.ts'
 import { oldestKeptId } from '../db/retention.ts'
 import type { events } from '../db/schema.ts'
-import { one, run } from '../db/statement.ts'
+import { inMs, one, run } from '../db/statement.ts'
 import { BEFORE_ALL, type Cursor, startAt } from './position.ts'
 
 // The statements of the event stream. Each reads below the horizon: the order of the oldest transaction that is still
@@ -37,7 +37,7 @@ export type ReadEvent = typeof events.$inferSelect & { timeline: number }
 type Row = Omit<ReadEvent, 'createdAt'> & { createdMs: number }
 
 /** The driver returns times as text. */
-const CREATED_MS = '(extract(epoch from e.created_at) * 1000)::float8'
+const CREATED_MS = inMs('e.created_at')
 
 const COLUMNS = `
   e.id, e.message_id as "messageId", e.account_id as "accountId", e.event, e.status, e.reason, e.recipient, e.kind,
@@ -80,7 +80,7 @@ const NEWEST = `
 const FIND = 'select 1 from events where id = $1 and account_id = $2 and stream_order = $3'
 
 /** The first moment of the day before the newest epochs began: older events have no order, and no index by it. */
-const SINCE = `select (extract(epoch from min(since)) * 1000)::float8 as ms from event_orders`
+const SINCE = `select ${inMs('min(since)')} as ms from event_orders`
 
 /** Only a plan made for these days leaves out the partitions of all others. */
 const UNPREPARED = { prepare: false }

@@ -3,7 +3,7 @@ import { createCollector, jsonArray } from '../../db/collector.ts'
 import type { Database } from '../../db/connect.ts'
 import { evidenceOf, reportEvidenceOf, type StoredEvent } from '../../db/delivery-event.ts'
 import { NEEDS_MESSAGE } from '../../db/event-kinds.ts'
-import { idsAndBounds, run, uuidArray } from '../../db/statement.ts'
+import { idsAndBounds, inMs, run, uuidArray } from '../../db/statement.ts'
 import { unknownAttempts } from './end.ts'
 import { TARGET_COLUMNS, type TargetRow } from './target.ts'
 
@@ -84,7 +84,7 @@ export const BEGIN = `
     returning d.id, d.started_at
   )
   select d.id, d.attempt, d.event_id as "eventId", d.message_id as "messageId", d.is_due as "isDue", d.is_late as "isLate",
-    (extract(epoch from begun.started_at) * 1000)::float8 as "startedAtMs", d.traceparent,
+    ${inMs('begun.started_at')} as "startedAtMs", d.traceparent,
     ${TARGET_COLUMNS}
   from waiting d left join begun on begun.id = d.id
   left join webhook_endpoints w on w.id = d.endpoint_id`
@@ -114,7 +114,7 @@ export async function undoBegin(db: Database, { dispatchId, number }: NextAttemp
 export const EVENTS = `
   select e.id, e.message_id as "messageId", e.account_id as "accountId", e.event, e.status, e.reason, e.recipient,
     e.sandbox, e.tag, e.metadata, e.tenant_id as "tenantId", e.feedback,
-    coalesce(e.detail, r.detail) as detail, e.evidence, e.is_member as "isMember", e.payload, r.smtp, r.in_doubt as "inDoubt", r.retryable, (extract(epoch from e.created_at) * 1000)::float8 as "createdAtMs"
+    coalesce(e.detail, r.detail) as detail, e.evidence, e.is_member as "isMember", e.payload, r.smtp, r.in_doubt as "inDoubt", r.retryable, ${inMs('e.created_at')} as "createdAtMs"
   from events e
   left join recipients r on r.message_id = any($4::uuid[]) and r.message_id between $5 and $6
     and r.message_id = e.message_id and r.event_id = e.id

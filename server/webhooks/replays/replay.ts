@@ -1,7 +1,7 @@
 import type { DatabaseClock } from '../../db/clock.ts'
 import type { Database } from '../../db/connect.ts'
 import { newId } from '../../db/ids.ts'
-import { run } from '../../db/statement.ts'
+import { inMs, run } from '../../db/statement.ts'
 import { fail } from '../../errors.ts'
 import { WINDOW_HOURS } from '../../ledger/tail.ts'
 import { NO_TRACING, type Trace, type Tracing } from '../../telemetry/tracing.ts'
@@ -55,7 +55,7 @@ export const insertReplays = (json: string, accountId: string) => `
 
 /** SQL: the endpoints of the CTE `opened`, and the time of the statement. */
 export const OPENED_ENDPOINTS = `
-  select w.id as "endpointId", w.url, (extract(epoch from now()::timestamptz(3)) * 1000)::float8 as "atMs"
+  select w.id as "endpointId", w.url, ${inMs('now()::timestamptz(3)')} as "atMs"
   from webhook_endpoints w where w.id in (select endpoint_id from opened)`
 
 export const OPEN = `
