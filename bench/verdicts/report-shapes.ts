@@ -45,14 +45,14 @@ const REPORT = 'multipart/report; report-type=delivery-status'
 const statusOf = ({ reply }: Cause) => /\b[45]\.\d{1,3}\.\d{1,3}\b/.exec(reply)?.[0]
 const said = ({ reply, words = '' }: Cause) => reply || words
 
-export function dsn(head: Head, notice: string, fields: string, copyType = 'message/rfc822'): string {
+export function dsn(head: Head, notice: string, fields: string): string {
   return parts(head, REPORT, [
     ['text/plain; charset=us-ascii', notice],
     [
       'message/delivery-status',
       `Reporting-MTA: dns; mx.example.net\nArrival-Date: Sat, 21 Nov 2026 10:00:00 +0000\n\n${fields}`,
     ],
-    [copyType, COPY],
+    ['message/rfc822', COPY],
   ])
 }
 

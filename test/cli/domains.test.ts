@@ -15,20 +15,20 @@ beforeEach(() => {
 })
 afterEach(() => void vi.unstubAllEnvs())
 
-const textOf = async (...args: string[]) => (await runCli(args)).text
+const textOf = async (...args: string[]) => (await runCli(['domains', ...args])).text
 
 test('an API key is enough to add, list, show, verify, rotate and remove a domain', async () => {
   const newDomain = await runCli(['domains', 'add', 'Api.Example.org', '--require-tls'])
   expect(newDomain.json).toMatchObject({ domain: 'api.example.org', status: 'pending', require_tls: true })
   expect(newDomain.text).toContain('  rp.api.example.org.  MX  10 mail.verdict.example.\n')
   expect(newDomain.text).toContain('Then: verdict domains verify api.example.org')
-  expect(await textOf('domains', 'list')).toMatch(/\napi\.example\.org +pending/)
-  expect(await textOf('domains', 'show', 'api.example.org')).toMatch(/^api\.example\.org is pending\.\n\nSPF: pending/)
+  expect(await textOf('list')).toMatch(/\napi\.example\.org +pending/)
+  expect(await textOf('show', 'api.example.org')).toMatch(/^api\.example\.org is pending\.\n\nSPF: pending/)
   expect(await runCli(['domains', 'verify', 'api.example.org'])).toMatchObject({ exit: 'failed' })
   expect(api.dns.asked).toContain('api.example.org')
-  expect(await textOf('domains', 'rotate', 'api.example.org')).toMatch(/^Publish the next key of api\.example\.org:/)
-  expect(await textOf('domains', 'list')).toMatch(/\(next\)/)
-  expect(await textOf('domains', 'remove', 'api.example.org')).toBe('Removed api.example.org.')
+  expect(await textOf('rotate', 'api.example.org')).toMatch(/^Publish the next key of api\.example\.org:/)
+  expect(await textOf('list')).toMatch(/\(next\)/)
+  expect(await textOf('remove', 'api.example.org')).toBe('Removed api.example.org.')
   await expect(runCli(['domains', 'show', 'api.example.org'])).rejects.toMatchObject({
     exit: 'not_found',
     message: 'The account has no domain api.example.org. See: verdict domains list',
@@ -37,9 +37,9 @@ test('an API key is enough to add, list, show, verify, rotate and remove a domai
 
 test('the pool that a domain sends from is chosen, shown with the domain, and left', async () => {
   const bound = /^example\.test is verified\. It sends from the pool main\.\n/
-  expect(await textOf('domains', 'pool', 'example.test', 'main')).toMatch(bound)
-  expect(await textOf('domains', 'show', 'example.test')).toMatch(bound)
-  expect(await textOf('domains', 'pool', 'example.test', 'default')).toMatch(/^example\.test is verified\.\n/)
+  expect(await textOf('pool', 'example.test', 'main')).toMatch(bound)
+  expect(await textOf('show', 'example.test')).toMatch(bound)
+  expect(await textOf('pool', 'example.test', 'default')).toMatch(/^example\.test is verified\.\n/)
   await expect(runCli(['domains', 'pool', 'example.test', 'nothing'])).rejects.toThrow(/pool.*main/)
 })
 

@@ -22,10 +22,10 @@ const connection = () => ({
   pause: async (ms: number) => void pauses.push(ms),
 })
 
-const json = (status: number, body: object, headers = {}): ScriptedResponse => ({
+const json = (status: number, body: object): ScriptedResponse => ({
   status,
   body: JSON.stringify(body),
-  headers: { 'content-type': 'application/json', ...headers },
+  headers: { 'content-type': 'application/json' },
 })
 const error = (status: number, code: string, more = {}) => json(status, { error: code, message: code, ...more })
 const SENT = json(200, { status: 'delivered', message_id: 'msg_1' })

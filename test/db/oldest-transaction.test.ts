@@ -15,9 +15,9 @@ import { testDatabase } from '../harness/postgres.ts'
 const database = await testDatabase()
 
 /** Opens a transaction in another database of the cluster. Returns its process. */
-async function openTransaction(application = 'backup'): Promise<number> {
+async function openTransaction(): Promise<number> {
   const url = database.url.replace(new URL(database.url).pathname, '/postgres')
-  const session = postgres(url, { max: 1, connection: { application_name: application } })
+  const session = postgres(url, { max: 1, connection: { application_name: 'backup' } })
   onTestFinished(() => session.end({ timeout: 0 }))
   const held = await session.reserve()
   await held`begin`

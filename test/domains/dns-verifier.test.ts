@@ -4,7 +4,6 @@ import { type Answer, decode, encode, RECURSION_AVAILABLE } from 'dns-packet'
 import fc from 'fast-check'
 import { afterAll, expect, test, vi } from 'vitest'
 import { faultOf } from '../../server/domains/dkim-record.ts'
-import type { Domain } from '../../server/domains/domains.ts'
 import { recordsOf, stringsOf } from '../../server/domains/records.ts'
 import { cname, type DnsAct, type DnsServerForTests, mx, txt } from '../harness/dns.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
@@ -26,8 +25,8 @@ const DKIM_HOST = `${RSA[0].selector}._domainkey.${NAME}`
 const DKIM = `DKIM:${RSA[0].selector}`
 const DKIM_VALUE = shownFor('DKIM')
 
-function shownFor(kind: string, of: Domain = domain): string {
-  return recordsOf(of, HOSTS).find(({ record }) => record === kind)!.value
+function shownFor(kind: string): string {
+  return recordsOf(domain, HOSTS).find(({ record }) => record === kind)!.value
 }
 
 /** The findings for a domain that published everything, except for these changes. */

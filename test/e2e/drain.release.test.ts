@@ -10,9 +10,9 @@ import { letArrive, outlast, quietFor } from '../harness/waits.ts'
 import { startInstance } from './instance.ts'
 
 /** Starts an instance whose mail to `slow.test` is accepted `dotMs` after the final dot. */
-async function startSlow(dotMs: number, env: NodeJS.ProcessEnv = {}) {
+async function startSlow(dotMs: number) {
   const exchanger = untilEnd(await startExchanger({ dot: { after: dotMs, act: '250 2.0.0 queued' } }))
-  const instance = await startInstance({ SMTP_ROUTES: `slow.test=127.0.0.1:${exchanger.port}`, ...env })
+  const instance = await startInstance({ SMTP_ROUTES: `slow.test=127.0.0.1:${exchanger.port}` })
   return { exchanger, instance }
 }
 

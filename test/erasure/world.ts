@@ -43,7 +43,7 @@ export async function eraseIn(world: World, email: string, change: Partial<Erasu
   }
 }
 
-export async function mentionsIn(world: World, email: string, change: Partial<Erasure> = {}) {
+export async function mentionsIn(world: World, email: string) {
   const { db, clock } = world
-  return countMentions({ db, clock, authorOf }, { ...(await wantedIn(world, email)), ...change })
+  return countMentions({ db, clock, authorOf }, await wantedIn(world, email))
 }

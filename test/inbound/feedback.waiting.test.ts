@@ -43,13 +43,13 @@ async function entries() {
   const stays = sql<boolean>`${expiresAt} is null`
   return world.db.select({ email, tenantId, reason, messageId, detail, stays }).from(suppressions).orderBy(asc(email))
 }
-async function counts(ofAccount = world.account.id) {
+async function counts() {
   const { accountId, tenantId, domain } = hourlyStats
   const [complaints, lateBounces] = [sql<number>`complaints`, sql<number>`late_bounces`]
   return world.db
     .select({ tenantId, domain, complaints, lateBounces })
     .from(hourlyStats)
-    .where(sql`${accountId} = ${ofAccount} and ${complaints} + ${lateBounces} > 0`)
+    .where(sql`${accountId} = ${world.account.id} and ${complaints} + ${lateBounces} > 0`)
     .orderBy(asc(tenantId))
 }
 const messageRows = (id: string) => world.db.select().from(messages).where(eq(messages.id, id))

@@ -66,7 +66,7 @@ async function suppress(
 
 const recheck = (scope = {}, ours: string[] = []) => recheckSuppressions(database.db, scope, ours)
 /** How the entries are read that would not hold. */
-const readings = async (ours?: string[]) => (await recheck({}, ours)).doubtful.map(({ readAs }) => readAs)
+const readings = async () => (await recheck()).doubtful.map(({ readAs }) => readAs)
 
 const RCPT = 'SMTP_PHASE_RCPT'
 const UNKNOWN = { code: 550, enhanced: '5.1.1', reply: 'User unknown', phase: RCPT }

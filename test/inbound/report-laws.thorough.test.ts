@@ -35,8 +35,8 @@ const reply = fc.constantFrom(...SAID.map(({ line }) => line))
 const REPORTS = allReports().filter(({ kind }) => kind !== '-')
 
 const SYSTEM = { from: 'MAILER-DAEMON@mx.example.net', subject: 'Undelivered Mail Returned to Sender' }
-const group = (more = '', status = '5.0.0', address = ANN) =>
-  `Final-Recipient: rfc822; ${address}\nAction: failed\nStatus: ${status}\n${more}`
+const group = (more = '', status = '5.0.0') =>
+  `Final-Recipient: rfc822; ${ANN}\nAction: failed\nStatus: ${status}\n${more}`
 const quoting = (line: string) => group(`Diagnostic-Code: smtp; ${line}\n`)
 type Form = (text: string, line: string) => string
 /** The forms of a report in which the text alone says why. */

@@ -4,11 +4,9 @@ import { crlf, dsn } from './report-forms.ts'
 
 const read = (mail: string) => readReport(Buffer.from(mail))
 
-const field = (diagnostic: string, status = '5.0.0') =>
+const field = (diagnostic: string) =>
   dsn({
-    fields: [
-      `Final-Recipient: rfc822; ann@example.net\nAction: failed\nStatus: ${status}\nDiagnostic-Code: ${diagnostic}`,
-    ],
+    fields: [`Final-Recipient: rfc822; ann@example.net\nAction: failed\nStatus: 5.0.0\nDiagnostic-Code: ${diagnostic}`],
   })
 
 const MB = 1024 * 1024

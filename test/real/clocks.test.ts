@@ -63,9 +63,9 @@ async function keyOf(accountId: string, expiresAt?: Date): Promise<string> {
 }
 
 /** The response of one process to a request with one key. */
-async function getWithKey(node: Node, key: string, path = '/api/v1/events') {
+async function getWithKey(node: Node, key: string) {
   const client = createClient({ node: node.name, url: `http://127.0.0.1:${node.wire.http.port}`, key }, [])
-  return client.get(path).finally(client.close)
+  return client.get('/api/v1/events').finally(client.close)
 }
 
 let letters = 0

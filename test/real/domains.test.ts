@@ -32,10 +32,10 @@ beforeAll(async () => {
 // biome-ignore lint/suspicious/noExplicitAny: the JSON of a REST response, as a client reads it.
 type Json = any
 
-async function call(method: string, path: string, body?: object): Promise<Json> {
+async function post(path: string, body?: object): Promise<Json> {
   const headers = { authorization: `Bearer ${world.account.key}`, 'content-type': 'application/json' }
   const url = `${world.product.api.url}/api/v1/domains${path}`
-  const response = await fetch(url, { method, headers, body: body && JSON.stringify(body) })
+  const response = await fetch(url, { method: 'POST', headers, body: body && JSON.stringify(body) })
   const json = await response.json()
   expect([response.status, json]).toEqual([200, json])
   return json
@@ -44,7 +44,7 @@ async function call(method: string, path: string, body?: object): Promise<Json> 
 /** Verifies until the domain matches. A second verification within 5 s has the result of the first. */
 function verifyUntil(id: string, matches: (domain: Json) => boolean): Promise<Json> {
   return eventually(async () => {
-    const domain = await call('POST', `/${id}/verify`)
+    const domain = await post(`/${id}/verify`)
     return matches(domain) ? domain : undefined
   })
 }
@@ -92,7 +92,7 @@ async function verifyNextMail() {
 let domain: Json
 
 test('a domain without published records is pending, lists what is missing, and cannot send', async () => {
-  const { domain_id } = await call('POST', '', { domain: NAME })
+  const { domain_id } = await post('', { domain: NAME })
   domain = await verifyUntil(domain_id, ({ records }) => records[0].error !== undefined)
   expect(domain.status).toBe('pending')
   expect(errorsOf(domain)).toEqual([
@@ -128,7 +128,7 @@ test('opendkim and mailauth verify mail of the domain in a real mailbox, and SPF
 
 test('after a rotation mail is signed with the next key once its record is published, and verifiers find it', async () => {
   const first = domain.dkim.selector
-  domain = await call('POST', `/${domain.domain_id}/dkim/rotate`)
+  domain = await post(`/${domain.domain_id}/dkim/rotate`)
   const next = domain.dkim.keys.find(({ state }: Json) => state === 'next').selector
   expect((await send()).body.status).toBe('delivered')
   expect((await verifyNextMail()).opendkim).toContain(`(s=${first}, `)

@@ -141,8 +141,8 @@ function waitAgain({ lastRows, waitingDispatch, posts, logs }: Run, change: Part
   return logs
 }
 
-function exhaust(run: Run, change: object = {}) {
-  Object.assign(run.original, { state: 'exhausted', ...change })
+function exhaust(run: Run) {
+  Object.assign(run.original, { state: 'exhausted' })
   Object.assign(run.lastRows.attempts[2]!, { outcome: 'not_200', status: 503 })
 }
 

@@ -33,7 +33,7 @@ async function used(emails: number): Promise<void> {
     .values({ accountId: world.account.id, month: month(), emails })
     .onConflictDoUpdate({ target: [monthlyEmails.accountId, monthlyEmails.month], set: { emails } })
 }
-const sender = (more = {}) => world.sendAlone({ limits: LIMITS, ...more })
+const sender = () => world.sendAlone({ limits: LIMITS })
 
 test('quota: it is that of the tier, from the first day of the UTC month to its end', () => {
   const at = (time: string) => monthQuota(null, LIMITS, Date.parse(time))

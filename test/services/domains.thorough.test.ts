@@ -19,7 +19,7 @@ afterEach(() => {
 const PATH = '/api/v1/domains'
 const add = (domain: string, more: object = {}, key?: string) =>
   api.call('POST', PATH, { body: { domain, ...more }, key })
-const get = (id: string, key?: string) => api.call('GET', `${PATH}/${id}`, { key })
+const get = (id: string) => api.call('GET', `${PATH}/${id}`)
 const check = (id: string) => api.call('POST', `${PATH}/${id}/verify`)
 const rotate = (id: string) => api.call('POST', `${PATH}/${id}/dkim/rotate`)
 const uuid = (id: string) => parsePublicId('dom', id)!

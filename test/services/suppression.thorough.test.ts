@@ -12,7 +12,7 @@ type Entry = Record<string, string>
 
 const PATH = '/api/v1/suppression'
 const importAll = (body: object, key?: string) => api.call('POST', `${PATH}/import`, { body, key })
-const add = (body: object, key?: string) => api.call('POST', PATH, { body, key })
+const add = (body: object) => api.call('POST', PATH, { body })
 const list = (query: string, key?: string) => api.call('GET', `${PATH}?${query}`, { key })
 const remove = (email: string, query = '', key?: string) => api.call('DELETE', `${PATH}/${email}${query}`, { key })
 const listed = async (query: string): Promise<Entry[]> => (await list(query)).json.entries

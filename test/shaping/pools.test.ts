@@ -9,7 +9,7 @@ import { testDatabase } from '../harness/postgres.ts'
 const database = await testDatabase()
 
 const warmUp = () => createAddressWarmUp(database.db)
-const pool = (addresses: string[], warmsUp = false) => ({ addresses, warmsUp })
+const pool = (addresses: string[]) => ({ addresses, warmsUp: false })
 
 test('a process uses those addresses of a pool that its machine has, and none where it has none', async () => {
   const pools = { main: pool(['127.0.0.7', '192.0.2.1']), far: pool(['192.0.2.1']) }

@@ -16,8 +16,8 @@ afterEach(() => {
 })
 
 /** A connection whose client sends nothing and never closes its side. */
-async function idle(port: number, localAddress = '127.0.0.1') {
-  const socket = connect({ port, host: '127.0.0.1', localAddress, allowHalfOpen: true })
+async function idle(port: number) {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.1', allowHalfOpen: true })
   sockets.push(socket.on('error', () => {}).resume())
   await Promise.race([once(socket, 'connect'), once(socket, 'close')])
   return socket

@@ -16,7 +16,7 @@ const env: NodeJS.ProcessEnv = { DATABASE_URL: database.url, ENCRYPTION_KEYS }
 const api = await startApiProcess(env)
 afterAll(() => api.kill())
 
-const scrape = async (url = api.metricsUrl) => (await fetch(url)).text()
+const scrape = async () => (await fetch(api.metricsUrl)).text()
 
 async function send(to: string): Promise<unknown> {
   const response = await fetch(`${api.url}/api/v1/emails/send`, {

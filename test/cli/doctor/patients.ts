@@ -14,9 +14,9 @@ export const PRODUCTION = {
 }
 
 /** The result of one check in an environment. No other check is made. */
-export async function diagnose(name: string, env: Record<string, string>, probe = 'probe.test'): Promise<CheckFinding> {
+export async function diagnose(name: string, env: Record<string, string>): Promise<CheckFinding> {
   const check = GROUPS.flatMap(({ checks }) => checks).find((each) => each.name === name)!
-  const patient = createPatient({ DATABASE_URL: 'postgres://127.0.0.1:1/none', ENCRYPTION_KEYS, ...env }, probe)
+  const patient = createPatient({ DATABASE_URL: 'postgres://127.0.0.1:1/none', ENCRYPTION_KEYS, ...env }, 'probe.test')
   try {
     return await findingOf(check, patient)
   } finally {

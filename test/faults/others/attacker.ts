@@ -56,16 +56,16 @@ export async function callGrpc(url: string, key: string, path: string, message: 
   return status
 }
 
-/** Sends the head of a large send, then a few bytes every tenth of a second, until the connection is closed. */
-export async function uploadSlowly(url: string, key: string, { length = 14 * 2 ** 20, bytesPerSecond = 100_000 } = {}) {
+/** Sends the head of a send of 14 MiB, then 100 KB a second, until the connection is closed. */
+export async function uploadSlowly(url: string, key: string) {
   const { hostname, port } = new URL(url)
   const socket: Socket = connect({ host: hostname, port: Number(port) })
   socket.on('error', () => {})
   socket.resume()
   await once(socket, 'connect')
   socket.write(`POST /api/v1/emails/send HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n`)
-  socket.write(`Content-Type: application/json\r\nContent-Length: ${length}\r\n\r\n{`)
-  const drip = setInterval(() => socket.write(' '.repeat(bytesPerSecond / 10)), 100)
+  socket.write(`Content-Type: application/json\r\nContent-Length: ${14 * 2 ** 20}\r\n\r\n{`)
+  const drip = setInterval(() => socket.write(' '.repeat(10_000)), 100)
   socket.once('close', () => clearInterval(drip))
   return () => socket.destroy()
 }

@@ -32,7 +32,7 @@ export interface Collector {
 }
 
 /** Starts a collector for OTLP over HTTP in protobuf, on loopback. */
-export async function startCollector(port = 0): Promise<Collector> {
+export async function startCollector(): Promise<Collector> {
   const collector: Collector = {
     url: '',
     spans: [],
@@ -50,7 +50,7 @@ export async function startCollector(port = 0): Promise<Collector> {
     }
     response.writeHead(isTraces ? collector.status : 404, { 'content-type': 'application/x-protobuf' }).end()
   })
-  server.listen(port, '127.0.0.1')
+  server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   collector.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   return collector

@@ -7,7 +7,7 @@ import { a, cname, mx, ns, txt } from '../../harness/dns.ts'
 const HEADER_OCTETS = 12
 const NAME = 'example.test'
 
-const query = (type: 'MX' | 'A' = 'MX') => createQuery(NAME, type, { recursion: true, dnssec: false, edns: false })
+const query = () => createQuery(NAME, 'MX', { recursion: true, dnssec: false, edns: false })
 
 /** A response to the query that announces this many answers; their octets follow unchanged. */
 function response({ bytes }: DnsQuery, count: number, answers: Buffer): Buffer {

@@ -26,8 +26,8 @@ const D = 'example.test'
 const RECORD = `TXT _mta-sts.${D}`
 const TEXT = { headers: { 'content-type': 'text/plain' } }
 
-function announced(id: string, ttl = 300): DnsAct {
-  return [txt(`_mta-sts.${D}`, `v=STSv1; id=${id};`, ttl)]
+function announced(id: string): DnsAct {
+  return [txt(`_mta-sts.${D}`, `v=STSv1; id=${id};`, 300)]
 }
 
 function policy({ mode = 'enforce', mx = 'mx1.example.test', maxAgeS = 7 * 86_400 } = {}) {
@@ -35,7 +35,7 @@ function policy({ mode = 'enforce', mx = 'mx1.example.test', maxAgeS = 7 * 86_40
 }
 
 /** Real DNS and a real host for the policy of example.test; time passes only when the test says so. */
-async function world(more: Partial<StsPoliciesOptions> = {}) {
+async function world() {
   const dns = await startDns({
     [RECORD]: announced('1'),
     [`A mta-sts.${D}`]: [a(`mta-sts.${D}`, '127.0.0.1', 3_600)],
@@ -51,7 +51,7 @@ async function world(more: Partial<StsPoliciesOptions> = {}) {
   const httpsGet = createHttpsGet({ lookup: createLookup(resolver), mayDial, port: host.port })
   const troubles: string[] = []
   const onTrouble = (domain: string, cause: string) => troubles.push(`${domain}: ${cause}`)
-  const policyOf = createStsPolicies({ resolver, httpsGet, onTrouble, now, ...more })
+  const policyOf = createStsPolicies({ resolver, httpsGet, onTrouble, now })
   return { dns, host, clock, troubles, policyOf }
 }
 

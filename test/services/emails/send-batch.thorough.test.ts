@@ -37,8 +37,7 @@ const item = (change: object = {}) => ({
 })
 const batch = (body: unknown, headers: Record<string, string> = {}, key?: string) =>
   api.call('POST', PATH, { body, headers, key })
-const keyed = (key: string, body: unknown, more: Record<string, string> = {}) =>
-  batch(body, { 'idempotency-key': key, ...more })
+const keyed = (key: string, body: unknown) => batch(body, { 'idempotency-key': key })
 const mails = () => api.world.exchanger.messages.length
 /** Makes the DNS of a domain fail until it is repaired. */
 function breakDns(domain: string): { repair(): void } {
