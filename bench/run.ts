@@ -10,7 +10,7 @@ import type { Report, RunOptions } from './report.ts'
 const NAMES = `
   engine gateway send front grpc gzip latency memory import repeat duplicates stats lists dashboard erase mentions
   tabs receipts limiter webhooks endpoint telemetry storm retries fair doors temporal-away temporal-cluster verify
-  start growth half price incidents processes soak disk archive parquet verdicts places stream shards since
+  start growth half price processes soak disk archive parquet verdicts stream shards since
 `
   .trim()
   .split(/\s+/)
