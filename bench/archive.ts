@@ -14,12 +14,10 @@ import { atMost, median, type Report, type RunOptions } from './report.ts'
 
 const MESSAGES = 1_000_000
 const DAYS_OF_HISTORY = 30
-const BYTES = 4_000
 const WARM_UP = { inFlight: 2, requests: 2_000 }
 const SENDS = { inFlight: 2, requests: 300 }
 const ROUNDS = 5
 const MOST_S = 180
-const CALM_WITHIN_MS = 10_000
 
 /**
  * A day of history, each message with an acknowledged event for each recipient, is written into a folder as Parquet by
@@ -35,10 +33,10 @@ export async function run({ size = MESSAGES }: RunOptions): Promise<Report> {
   await fillExpiredDay(product.databaseUrl, { ...owners, messages: size * DAYS_OF_HISTORY, tables })
   const folder = join(product.databaseDir, 'archive')
   Object.assign(process.env, { DATABASE_URL: product.databaseUrl, HISTORY_ARCHIVE: folder })
-  await untilCalm(CALM_WITHIN_MS)
+  await untilCalm()
 
   const alone = await writeTo(folder)
-  const send = sendsOf(product, http, BYTES)
+  const send = sendsOf(product, http)
   await send(WARM_UP)
   const without = await roundsOf(send, ROUNDS)
   const beside: SendRound[] = []

@@ -10,7 +10,6 @@ import { until } from './load/until.ts'
 import type { Report } from './report.ts'
 
 const MESSAGES = 1_000
-const BYTES = 4_000
 const IN_FLIGHT = 16
 
 const MEASURE = `
@@ -37,7 +36,7 @@ export async function run(): Promise<Report> {
 
   async function note(name: string, product: Product): Promise<void> {
     const db = connect(product.databaseUrl, { connections: 1 })
-    const sends = () => http.ask(sendRun(product, { bytes: BYTES, connections: IN_FLIGHT, requests: MESSAGES }))
+    const sends = () => http.ask(sendRun(product, { connections: IN_FLIGHT, requests: MESSAGES }))
     // The first rows pay for the first pages of each table and index.
     expectDelivered(await sends())
     const before = await settled(db)

@@ -14,7 +14,6 @@ import { startSink } from './load/sink.ts'
 import { atMost, percentile, type Report } from './report.ts'
 
 const SENDS = 80
-const BYTES = 4_000
 const ROUNDS = 3
 const HOLDS_FROM_MS = 2_000
 const TIMES_ALONE = 3
@@ -51,8 +50,7 @@ async function sendAll({ port, smtpPort, key }: Pick<Attack, 'port' | 'smtpPort'
   const times: number[] = []
   for (let i = 0; i < SENDS / 8; i++) {
     const beganMs = performance.now()
-    await using client =
-      i % 2 === 0 ? restClient({ port, key }, BYTES) : await smtpClient({ port: smtpPort, key }, BYTES)
+    await using client = i % 2 === 0 ? restClient({ port, key }) : await smtpClient({ port: smtpPort, key })
     await client.send()
     times.push(performance.now() - beganMs)
     for (let more = 1; more < 8; more++) times.push((await client.send()).ms)

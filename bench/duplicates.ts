@@ -6,7 +6,6 @@ import { atLeast, atMost, percentile, type Report } from './report.ts'
 
 const REQUESTS = 1_000
 const HOLD_MS = 2_000
-const BYTES = 4_000
 /** Other sends at the same time, as on a server in use. They must last as long as the duplicates. */
 const OTHERS_IN_FLIGHT = 32
 const OTHERS = 3_000
@@ -24,18 +23,13 @@ export async function run(): Promise<Report> {
   await using others = await startHttpLoad()
 
   const unrelated = (requests: number) =>
-    others
-      .ask(sendRun(product, { bytes: BYTES, connections: OTHERS_IN_FLIGHT, requests, to: 'b@others.test' }))
-      .then(expectDelivered)
+    others.ask(sendRun(product, { connections: OTHERS_IN_FLIGHT, requests, to: 'b@others.test' })).then(expectDelivered)
   await unrelated(1_000)
   const alone = percentile((await unrelated(OTHERS)).latenciesMs, 0.99)
 
   const half = REQUESTS / 2
   const duplicates = product.ports.map((port) => ({
-    ...sendRun(
-      { ...product, port },
-      { bytes: BYTES, connections: half, requests: half, keys: { prefix: 'one-', distinct: 1 } },
-    ),
+    ...sendRun({ ...product, port }, { connections: half, requests: half, keys: { prefix: 'one-', distinct: 1 } }),
   }))
   const [beside, ...responses] = await Promise.all([
     unrelated(OTHERS),

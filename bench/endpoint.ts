@@ -16,7 +16,6 @@ const MESSAGES = 2_500
 const MESSAGES_ALONE = 500
 /** Many short rounds, because one round says little on a shared machine. */
 const ROUNDS = 12
-const BYTES = 4_000
 
 /**
  * Sends of an account with a webhook endpoint that acknowledges each event, against sends of the same account without
@@ -32,7 +31,7 @@ export async function run(): Promise<Report> {
     let latenciesMs: number[] = []
     let endedMs = 0
     const roundFigures = await round([product.apiPid, product.postgresPid], requests, async () => {
-      const responses = await http.ask(sendRun(product, { bytes: BYTES, connections, requests }))
+      const responses = await http.ask(sendRun(product, { connections, requests }))
       endedMs = machineMs()
       expectDelivered(responses)
       latenciesMs = responses.latenciesMs

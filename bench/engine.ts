@@ -6,7 +6,6 @@ import { describe, figuresOf, playPairs, ratio, round } from './pairs.ts'
 import { atLeast, atMost, type Report, type RunOptions } from './report.ts'
 
 const MESSAGES = 5_000
-const BYTES = 4_000
 const CONNECTIONS = 20
 
 /**
@@ -17,7 +16,7 @@ export async function run({ peer }: RunOptions): Promise<Report> {
   await using sink = await (peer ? startSmtpSink() : startSink())
   await using engine = await startEngine(sink.port)
   const send = (messages: number) =>
-    round([engine.pid], messages, () => engine.ask({ messages, bytes: BYTES, inFlight: CONNECTIONS }))
+    round([engine.pid], messages, () => engine.ask({ messages, inFlight: CONNECTIONS }))
   await send(1_000)
   if (!peer) {
     const alone = await send(MESSAGES)
@@ -26,7 +25,7 @@ export async function run({ peer }: RunOptions): Promise<Report> {
     return { figures: figuresOf('engine', [alone]), bars: [] }
   }
   await using postfix = await startPostfix(sink)
-  const relay = (messages: number) => round([postfix.pid], messages, () => postfix.relay(messages, BYTES))
+  const relay = (messages: number) => round([postfix.pid], messages, () => postfix.relay(messages))
   await relay(300)
   const pairs = await playPairs(
     () => send(MESSAGES),

@@ -21,7 +21,6 @@ const REQUESTS = 2_500
 /** As many times those as an erasure takes. */
 const TIMES = 12
 const IN_FLIGHT = 64
-const BYTES = 4_000
 const ROUNDS = 5
 const SHARE_OF_FULL = 0.5
 const SECONDS_AT_HALF = 30
@@ -45,7 +44,7 @@ export async function run({ size = MESSAGES }: RunOptions): Promise<Report> {
     return email
   }
 
-  const run = sendRun(product, { bytes: BYTES, connections: IN_FLIGHT, requests: REQUESTS })
+  const run = sendRun(product, { connections: IN_FLIGHT, requests: REQUESTS })
   const sendWhile = async (goesOn: (times: number) => boolean) => {
     const measured = await measure([[product.apiPid], [product.postgresPid]], async () => {
       let times = 0
@@ -75,7 +74,7 @@ export async function run({ size = MESSAGES }: RunOptions): Promise<Report> {
   const fullRate = median(pairs.map(({ theirs }) => theirs.perSecond))
   const perSecond = Math.round(SHARE_OF_FULL * fullRate)
   const pace = { events: perSecond * SECONDS_AT_HALF, perSecond }
-  const p99AtHalf = async () => percentile(await pacedSends(posts, product, BYTES, pace), 0.99)
+  const p99AtHalf = async () => percentile(await pacedSends(posts, product, pace), 0.99)
   const atHalf: { seconds: number; p99During: number; p99Without: number }[] = []
   for (let round = 0; round < ROUNDS_AT_HALF; round++) {
     const p99Without = await p99AtHalf()

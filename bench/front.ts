@@ -7,7 +7,6 @@ import { atLeast, atMost, median, type Report } from './report.ts'
 
 const MESSAGES = 2_000
 const WARM_UP = 500
-const BYTES = 4_000
 const IN_FLIGHT = 32
 const ROUNDS = 5
 /** For latencies: so few that nothing waits for a connection. */
@@ -34,8 +33,8 @@ export async function run(): Promise<Report> {
   const smtp: FrontClient[] = []
   const lmtp: FrontClient[] = []
   for (let i = 0; i < IN_FLIGHT; i++) {
-    rest.push(clients.use(restClient(product, BYTES)))
-    smtp.push(clients.use(await smtpClient({ port: smtpPort, key: product.key }, BYTES)))
+    rest.push(clients.use(restClient(product)))
+    smtp.push(clients.use(await smtpClient({ port: smtpPort, key: product.key })))
   }
   const play = async (of: FrontClient[], inFlight: number, messages: number): Promise<TimedRound> => {
     const times: number[] = []
@@ -57,7 +56,7 @@ export async function run(): Promise<Report> {
   const pairs = await playPairs(...sides, 'REST', ROUNDS)
   // Not before: idle connections are closed.
   for (let i = 0; i < IN_FLIGHT; i++) {
-    lmtp.push(clients.use(await lmtpClient({ port: lmtpPort, key: product.key }, BYTES, LMTP_RECIPIENTS)))
+    lmtp.push(clients.use(await lmtpClient({ port: lmtpPort, key: product.key }, LMTP_RECIPIENTS)))
   }
   await play(lmtp, IN_FLIGHT, WARM_UP / LMTP_RECIPIENTS.length)
   const many = LMTP_RECIPIENTS.length

@@ -16,7 +16,6 @@ import { playPairs, ratio } from './pairs.ts'
 import { atMost, median, percentile, type Report, type RunOptions } from './report.ts'
 
 const MESSAGES = 1_000_000
-const BYTES = 4_000
 const ROUNDS = 7
 /** Sends in flight, and the sends of a round. */
 const LOADS = [
@@ -61,7 +60,7 @@ async function fill({ databaseUrl }: Product, size: number) {
 async function compareSends(full: Product, sink: Sink): Promise<Report> {
   await using empty = await startProduct(sink)
   await using http = await startHttpLoad()
-  const [sendFull, sendEmpty] = [sendsOf(full, http, BYTES), sendsOf(empty, http, BYTES)]
+  const [sendFull, sendEmpty] = [sendsOf(full, http), sendsOf(empty, http)]
   for (const send of [sendFull, sendEmpty]) await send({ inFlight: 64, requests: 2_000 })
   const report: Report = { figures: {}, bars: [] }
   for (const load of LOADS) {
@@ -149,7 +148,7 @@ async function measureUpkeep(product: Product, history: History): Promise<Record
     })
     const timesMs: number[] = []
     do {
-      timesMs.push(...(await pacedSends(posts, product, BYTES, second)))
+      timesMs.push(...(await pacedSends(posts, product, second)))
     } while (isWorking)
     await ended
     console.log(`${timesMs.length} sends, p99 ${percentile(timesMs, 0.99).toFixed(1)} ms`)

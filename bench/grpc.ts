@@ -10,7 +10,6 @@ import { atLeast, median, type Report } from './report.ts'
 
 const SENDS = 2_000
 const LIMIT_CALLS = 6_000
-const BYTES = 4_000
 const IN_FLIGHT = 64
 const CONNECTIONS = [1, 8]
 
@@ -57,7 +56,7 @@ function add({ figures, bars }: Report, name: string, pairs: readonly Pair[], li
 }
 
 function sends({ key }: Product): [grpc: Request, rest: Request] {
-  const json = sendBody(BYTES)
+  const json = sendBody()
   const { from, to, subject, text } = JSON.parse(json)
   const message = toBinary(SendRequestSchema, create(SendRequestSchema, { from, to: [to], subject, text }))
   return [

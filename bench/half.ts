@@ -8,7 +8,6 @@ import { type SendRound, sendsOf } from './load/timed-sends.ts'
 import { atMost, median, type Report } from './report.ts'
 import { startFirstAttemptsBench } from './webhooks.ts'
 
-const BYTES = 4_000
 const ROUNDS = 5
 /** Sends in flight, and the sends of a round. */
 const LOADS = [
@@ -25,7 +24,6 @@ const EVENTS_PER_SECOND = 771
 const EVENT_SECONDS = 8
 const FULL_EVENTS = 8_000
 const OPEN_EVENTS = 1_024
-const CALM_WITHIN_MS = 8_000
 
 /** The cost of a send and of a first webhook attempt when a machine is not full. */
 export async function run(): Promise<Report> {
@@ -39,14 +37,14 @@ async function measureSends(): Promise<Report> {
   await using far = await startSink({ rttMs: FAR_MS })
   await using product = await startProduct(sink, { others: far })
   await using http = await startHttpLoad()
-  const send = sendsOf(product, http, BYTES)
+  const send = sendsOf(product, http)
   const rounds = new Map(LOADS.map(({ inFlight }) => [inFlight, [] as SendRound[]]))
   const own = { p50: [] as number[], p99: [] as number[] }
   await send({ inFlight: 64, requests: 3_000 })
   await send(FAR)
   for (let number = 1; number <= ROUNDS; number++) {
     for (const load of number % 2 === 0 ? LOADS : LOADS.toReversed()) {
-      await untilCalm(CALM_WITHIN_MS)
+      await untilCalm()
       const round = await send(load)
       rounds.get(load.inFlight)!.push(round)
       const { p50Ms, cpuMicros, foreign } = round
@@ -96,7 +94,7 @@ async function measurePosts(): Promise<Report> {
   await attempts.post({ events: FULL_EVENTS, open: OPEN_EVENTS })
   const micros = { half: [] as number[], full: [] as number[] }
   for (let number = 1; number <= ROUNDS; number++) {
-    await untilCalm(CALM_WITHIN_MS)
+    await untilCalm()
     const events = EVENTS_PER_SECOND * EVENT_SECONDS
     const half = await attempts.post({ events, perSecond: EVENTS_PER_SECOND })
     const full = await attempts.post({ events: FULL_EVENTS, open: OPEN_EVENTS })

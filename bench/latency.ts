@@ -8,10 +8,7 @@ import { type Sink, startSink } from './load/sink.ts'
 import { atLeast, atMost, median, percentile, type Report } from './report.ts'
 
 const RTT_MS = 50
-const BYTES = 4_000
 const IN_FLIGHT = 8
-/** How long to wait for other work on the machine to end. */
-const CALM_WITHIN_MS = 20_000
 
 /** A mail server 50 ms away: how often a send waits for it, and how much time we add. */
 export async function run(): Promise<Report> {
@@ -31,11 +28,8 @@ export async function run(): Promise<Report> {
 /** Sends one message after another. Measures from the signed message to its outcome, without building and signing. */
 async function engineAlone(sink: Sink) {
   await using engine = await startEngine(sink.port)
-  await engine.ask({ messages: 2, bytes: BYTES, inFlight: 1 })
-  const [timesMs, rttMs] = await Promise.all([
-    engine.ask({ messages: 80, bytes: BYTES, inFlight: 1 }),
-    ping(sink.port, 160),
-  ])
+  await engine.ask({ messages: 2, inFlight: 1 })
+  const [timesMs, rttMs] = await Promise.all([engine.ask({ messages: 80, inFlight: 1 }), ping(sink.port, 160)])
   const trips = Math.round((median(timesMs) / rttMs) * 100) / 100
   return { 'measured round trip ms': rttMs, 'engine p50 ms': median(timesMs), 'round trips of the engine': trips }
 }
@@ -45,9 +39,9 @@ async function wholeSends(sink: Sink) {
   await using product = await startProduct(sink)
   await using http = await startHttpLoad()
   const send = (requests: number) =>
-    http.ask(sendRun(product, { bytes: BYTES, connections: IN_FLIGHT, requests })).then(expectDelivered)
+    http.ask(sendRun(product, { connections: IN_FLIGHT, requests })).then(expectDelivered)
   await send(200)
-  await untilCalm(CALM_WITHIN_MS)
+  await untilCalm()
   const { result, foreign } = await measure([], () => Promise.all([send(600), ping(sink.port, 140)]))
   console.log(`Other work took ${(foreign * 100).toFixed(0)} % of the processors meanwhile.`)
   const [{ latenciesMs }, rttMs] = result

@@ -11,7 +11,6 @@ import { startSink } from './load/sink.ts'
 import { atMost, type Report } from './report.ts'
 
 const SENDS = 2_000
-const BYTES = 4_000
 const IN_FLIGHT = 64
 const UNLIMITED = DEFAULT_LIMITS.tiers.unlimited!.requestsPerMinute
 /** The database counts every request of this tier. */
@@ -58,7 +57,7 @@ async function costOfSends(): Promise<{ cpuMicros: number; besideMs: number; alo
   await using product = await startProduct(sink)
   await using http = await startHttpLoad()
   const send = (connections: number, requests: number) =>
-    http.ask(sendRun(product, { bytes: BYTES, connections, requests })).then(expectDelivered)
+    http.ask(sendRun(product, { connections, requests })).then(expectDelivered)
 
   await send(IN_FLIGHT, 1_000)
   const { cpu, result } = await measure([[product.apiPid], [product.postgresPid]], () => send(IN_FLIGHT, SENDS))

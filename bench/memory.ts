@@ -23,7 +23,7 @@ export async function run(): Promise<Report> {
     text: 'See the attachment.',
     attachments: [{ filename: 'report.bin', content: '*' }],
   })
-  await http.ask(sendRun(product, { bytes: 4_000, connections: 8, requests: 200 }))
+  await http.ask(sendRun(product, { connections: 8, requests: 200 }))
   const before = { accepted: await sink.count(), residentMb: residentMb(product.apiPid) }
 
   const fill = (ATTACHMENT_BYTES / 3) * 4

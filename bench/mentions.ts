@@ -6,7 +6,6 @@ import { sendsOf } from './load/timed-sends.ts'
 import { playPairs, ratio } from './pairs.ts'
 import { atMost, median, type Report } from './report.ts'
 
-const BYTES = 4_000
 /** How many sends are in flight, and how many sends are a round of about two seconds. */
 const LOADS = [
   { inFlight: 1, requests: 500 },
@@ -33,7 +32,7 @@ export async function run(): Promise<Report> {
     haveIndexes = wanted
   }
 
-  const send = sendsOf(product, http, BYTES)
+  const send = sendsOf(product, http)
   const figures: Record<string, number> = {}
   const bars = []
   for (const load of LOADS) {

@@ -20,8 +20,6 @@ const ROUNDS = 5
 const MAX_FOREIGN = 0.15
 /** At most this many rounds are repeated. */
 const MAX_REPEATS = 3
-/** Before a round, how long to wait for other work to end. */
-const CALM_WITHIN_MS = 8_000
 
 /** Plays one round. `trees` are the roots of the side's process trees. */
 export async function round(trees: readonly number[], messages: number, work: () => Promise<unknown>): Promise<Round> {
@@ -47,7 +45,7 @@ export async function playPairs<Ours extends Round, Theirs extends Round>(
   const undisturbed = () =>
     pairs.filter((pair) => pair.ours.foreign <= MAX_FOREIGN && pair.theirs.foreign <= MAX_FOREIGN)
   while (pairs.length < rounds || (undisturbed().length < rounds && pairs.length < rounds + MAX_REPEATS)) {
-    await untilCalm(CALM_WITHIN_MS)
+    await untilCalm()
     const first = pairs.length % 2 === 0 ? undefined : await ours()
     const other = await theirs()
     const pair = { theirs: other, ours: first ?? (await ours()) }

@@ -9,14 +9,12 @@ import { startSink } from './load/sink.ts'
 import { sendsOf } from './load/timed-sends.ts'
 import { atMost, median, type Report, type RunOptions } from './report.ts'
 
-const BYTES = 4_000
 /** Where most installations are. */
 const SLOW = { events: 390, perSecond: 13 }
 const FULL = { inFlight: 64, requests: 4_000 }
 const WARM_UP = { inFlight: 64, requests: 3_000 }
 const IDLE_MS = 20_000
 const ROUNDS = 5
-const CALM_WITHIN_MS = 8_000
 /** What a core costs for an hour at the large clouds, in dollars: about this, with a year's commitment less. */
 const CORE_HOUR = 0.04
 
@@ -57,14 +55,14 @@ export async function run({ against }: RunOptions): Promise<Report> {
 
   /** Returns a function that measures one round of a product. */
   function costsOf(side: Product) {
-    const send = sendsOf(side, http, BYTES)
+    const send = sendsOf(side, http)
     const spent = (count: number, work: () => Promise<unknown>) => costOf(side, count, work)
     return {
       warmUp: () => send(WARM_UP),
       measure: async (): Promise<Costs> => ({
         full: await spent(FULL.requests, () => send(FULL)),
         idle: await spent(IDLE_MS / 1_000, () => sleep(IDLE_MS)),
-        slow: await spent(SLOW.events, () => pacedSends(posts, side, BYTES, SLOW)),
+        slow: await spent(SLOW.events, () => pacedSends(posts, side, SLOW)),
       }),
     }
   }
@@ -76,7 +74,7 @@ async function playRounds(sides: { warmUp(): Promise<unknown>; measure(): Promis
   for (let number = 1; number <= ROUNDS; number++) {
     const costs: Costs[] = []
     for (const i of number % 2 === 0 ? sides.keys() : [...sides.keys()].toReversed()) {
-      await untilCalm(CALM_WITHIN_MS)
+      await untilCalm()
       costs[i] = await sides[i]!.measure()
     }
     console.log(`round ${number}: ${costs.map(described).join('; the other ')}`)

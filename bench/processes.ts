@@ -13,9 +13,7 @@ const PROCESSES = [1, 2, 4, 8]
 const IN_FLIGHT = 64
 const REQUESTS = 3_000
 const WARM_UP_REQUESTS = 8_000
-const BYTES = 4_000
 const ROUNDS = 5
-const CALM_WITHIN_MS = 8_000
 /** From the start of the processes until they have loaded and compiled. */
 const IDLE_MS = 15_000
 
@@ -33,7 +31,7 @@ export async function run(): Promise<Report> {
 
   async function send(processes: number, requests: number): Promise<ProcessRound> {
     const port = product.ports.slice(0, processes)
-    const run = { ...sendRun(product, { bytes: BYTES, connections: IN_FLIGHT, requests }), port }
+    const run = { ...sendRun(product, { connections: IN_FLIGHT, requests }), port }
     const trees = [[...product.apiPids, product.postgresPid]]
     const { result: measured, waits, ...watched } = await database.watch(() => measure(trees, () => http.ask(run)))
     const { latenciesMs } = expectDelivered(measured.result)
@@ -47,7 +45,7 @@ export async function run(): Promise<Report> {
   const rounds = new Map(PROCESSES.map((processes) => [processes, [] as ProcessRound[]]))
   for (let number = 1; number <= ROUNDS; number++) {
     for (const processes of number % 2 === 0 ? PROCESSES : PROCESSES.toReversed()) {
-      await untilCalm(CALM_WITHIN_MS)
+      await untilCalm()
       rounds.get(processes)!.push(await send(processes, REQUESTS))
     }
   }

@@ -11,9 +11,7 @@ const MESSAGES = 2_000
 const RECEIPTS = 5_000
 const WARM_UP_RECEIPTS = 2_000
 const ROUNDS = 5
-const BYTES = 4_000
 const IN_FLIGHT = 64
-const CALM_WITHIN_MS = 8_000
 
 /** Signed receipts over HTTP, each of another message than the one before. */
 export async function run(): Promise<Report> {
@@ -21,14 +19,14 @@ export async function run(): Promise<Report> {
   await using product = await startProduct(sink)
   await using http = await startHttpLoad()
   const { port, key, apiPid, postgresPid, databaseUrl } = product
-  await http.ask(sendRun(product, { bytes: BYTES, connections: IN_FLIGHT, requests: MESSAGES })).then(expectDelivered)
+  await http.ask(sendRun(product, { connections: IN_FLIGHT, requests: MESSAGES })).then(expectDelivered)
   const path = (await storedMessages(databaseUrl)).map((id) => `/api/v1/emails/${id}/receipt`)
   const get = (requests: number) => http.ask({ port, key, path, connections: IN_FLIGHT, requests }).then(expectReceipts)
 
   await get(WARM_UP_RECEIPTS)
   const rounds: { perSecond: number; latenciesMs: number[]; cpu: number[] }[] = []
   for (let round = 1; round <= ROUNDS; round++) {
-    await untilCalm(CALM_WITHIN_MS)
+    await untilCalm()
     const { result, cpu, foreign } = await measure([[apiPid], [postgresPid]], () => get(RECEIPTS))
     const perSecond = RECEIPTS / result.seconds
     console.log(`round ${round}: ${perSecond.toFixed(0)}/s (${(foreign * 100).toFixed(0)} % foreign)`)

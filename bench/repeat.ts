@@ -9,7 +9,6 @@ import { atLeast, median, type Report } from './report.ts'
 
 const MESSAGES = 3_000
 const REPEATS = 12_000
-const BYTES = 4_000
 const IN_FLIGHT = 64
 
 /** What an Idempotency-Key costs a send, and what a repeat costs in terms of a send. */
@@ -20,7 +19,7 @@ export async function run(): Promise<Report> {
   const { apiPid, postgresPid } = product
 
   async function send(requests: number, keys?: { prefix: string; distinct: number }) {
-    const run = sendRun(product, { bytes: BYTES, connections: IN_FLIGHT, requests, keys })
+    const run = sendRun(product, { connections: IN_FLIGHT, requests, keys })
     const measured = await measure([[apiPid], [postgresPid]], () => http.ask(run))
     expectDelivered(measured.result)
     return roundOf(measured, requests)

@@ -16,7 +16,6 @@ const ALONE_S = 20
 const BESIDE_S = 10
 /** The second attempts fail, too, and the third ones are far away. */
 const SCHEDULE = '0,1s,6h'
-const CALM_WITHIN_MS = 10_000
 const WITHIN_S = 360
 const GIVE_UP_MS = 600_000
 
@@ -32,7 +31,7 @@ export async function run({ size = EVENTS }: RunOptions): Promise<Report> {
   await retries.createEvents([{ accountIds: down, events: size, perSecond: PER_SECOND }])
   await until('every first attempt has arrived', async () => (await receiver.count()) >= size, GIVE_UP_MS)
   await receiver.take()
-  await untilCalm(CALM_WITHIN_MS)
+  await untilCalm()
   const push = (seconds: number) => pushOthers({ retries, receiver, accountIds: others, seconds })
   const alone = await push(ALONE_S)
 

@@ -11,7 +11,6 @@ import { atLeast, median, type Report, type RunOptions } from './report.ts'
 const MESSAGES = 5_000
 /** Postfix with signatures is slower. */
 const SIGNED_MESSAGES = 2_000
-const BYTES = 4_000
 const IN_FLIGHT = 64
 /** What many senders give with each message, beside what the bench compares with Postfix. */
 const OWN_DATA = {
@@ -30,7 +29,7 @@ export async function run({ peer }: RunOptions): Promise<Report> {
   await using sink = await (peer ? startSmtpSink() : startSink())
   await using product = await startProduct(sink)
   await using http = await startHttpLoad()
-  const play = sendsOf(product, http, BYTES)
+  const play = sendsOf(product, http)
   const send = (requests: number, fields?: object) => play({ inFlight: IN_FLIGHT, requests, fields })
 
   await send(1_000)
@@ -69,7 +68,7 @@ async function compare(
   await using postfix = await startPostfix(sink, opendkim)
   const messages = opendkim ? SIGNED_MESSAGES : MESSAGES
   const pids = [postfix.pid, ...(opendkim ? [opendkim.pid] : [])]
-  const relay = (count: number) => round(pids, count, () => postfix.relay(count, BYTES))
+  const relay = (count: number) => round(pids, count, () => postfix.relay(count))
   await relay(300)
   const pairs = await playPairs(
     () => send(messages),

@@ -14,10 +14,9 @@ import { startFirstAttemptsBench } from './webhooks.ts'
 /** Few, so that both rounds of a pair find the machine alike. */
 const MESSAGES = 1_000
 const WARM_UP_MESSAGES = 3_000
-const BYTES = 4_000
 const IN_FLIGHT = 64
 const ROUNDS = 5
-/** Two processes of the same code differ by up to 4 % for as long as they run: many starts tell more than many rounds. */
+/** Many, because two processes of the same code differ by up to 4 % for as long as they run. */
 const STARTS = 8
 /** The thread of first attempts compiles its own machine code. */
 const WARM_UP_EVENTS = 8_000
@@ -48,7 +47,7 @@ export async function run({ against }: RunOptions): Promise<Report> {
     await using product = await startProduct(sink)
     await using peer = await startOther(sink)
     const plain = [product, peer].map((side) => {
-      const send = sendsOf(side, http, BYTES)
+      const send = sendsOf(side, http)
       return (requests: number) => send({ inFlight: IN_FLIGHT, requests })
     })
     sends.push(await playWarm(plain, MESSAGES, WARM_UP_MESSAGES))
@@ -87,7 +86,7 @@ export async function run({ against }: RunOptions): Promise<Report> {
     return async (requests: number) => {
       await configure(side, 'PUT', url('bench'))
       const played = await round([side.apiPid, side.postgresPid], requests, async () => {
-        await http.ask(sendRun(side, { bytes: BYTES, connections: IN_FLIGHT, requests }))
+        await http.ask(sendRun(side, { connections: IN_FLIGHT, requests }))
         await until('every event has arrived', async () => (await count()) >= requests)
       })
       await configure(side, 'DELETE')
@@ -97,7 +96,7 @@ export async function run({ against }: RunOptions): Promise<Report> {
   }
 }
 
-/** The ratio of a figure over all starts, whose medians each have an error of their own, and how far its mean is off. */
+/** The mean of the ratios of all starts, and its standard error. */
 function overStarts<Figure extends string>(
   starts: Pair<Round & Record<Figure, number>, Round & Record<Figure, number>>[][],
   figure: Figure,

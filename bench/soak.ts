@@ -18,14 +18,13 @@ const STEP_S = 10
 const KILL_EVERY_S = 300
 /** Each kill is at another moment of a step. */
 const KILL_WITHIN_MS = 5_000
-const BYTES = 4_000
 const SCHEDULE = '0,5s,10s,20s'
 const WARM_UP = 5_000
 const MEASURED = 5_000
 /** The quarters are compared. Each needs some steps. */
 const LEAST_STEPS = 8
 const BODIES = ['b@to.test', 'b@to.test', 'delivered@simulator.test', 'mailbox_does_not_exist@simulator.test'].map(
-  (to) => sendBody(BYTES, to),
+  (to) => sendBody(to),
 )
 
 /** What the callers saw in some seconds. */
@@ -102,7 +101,7 @@ export async function run({ minutes = MINUTES }: RunOptions): Promise<Report> {
 async function fullRate(product: Product, otherPort: number): Promise<number> {
   await using http = await startHttpLoad()
   const ask = (requests: number) =>
-    http.ask({ ...sendRun(product, { bytes: BYTES, connections: 64, requests }), port: [product.port, otherPort] })
+    http.ask({ ...sendRun(product, { connections: 64, requests }), port: [product.port, otherPort] })
   await ask(WARM_UP)
   return MEASURED / (await ask(MEASURED)).seconds
 }

@@ -7,8 +7,6 @@ import { atMost, percentile, type Report } from './report.ts'
 
 const CALLS = 40
 const WARM_UP_CALLS = 10
-/** How long to wait for other work on the machine to end. */
-const CALM_WITHIN_MS = 10_000
 const YEAR = 'from=2024-01-01&to=2025-01-01'
 
 /** One query of each kind over a leap year. */
@@ -29,7 +27,7 @@ export async function run(): Promise<Report> {
   const figures: Report['figures'] = {}
   for (const [name, query] of QUESTIONS) {
     await callStats(product, query, WARM_UP_CALLS)
-    await untilCalm(CALM_WITHIN_MS)
+    await untilCalm()
     const { apiPid, postgresPid } = product
     const { result, cpu, foreign } = await measure([[apiPid], [postgresPid]], () => callStats(product, query, CALLS))
     console.log(`${name}: other work took ${(foreign * 100).toFixed(0)} % of the processors meanwhile.`)

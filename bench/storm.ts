@@ -16,7 +16,6 @@ const BEFORE_S = 20
 const MEANWHILE_S = 60
 /** The storm's first attempts end within the first delay, so the endpoint is back for the second attempts. */
 const SCHEDULE = '0,30s,30s,30s'
-const CALM_WITHIN_MS = 10_000
 const POLL_INTERVAL_MS = 200
 
 /** 10,000 events to an endpoint that is down until their second attempts, beside events to endpoints that are up. */
@@ -30,7 +29,7 @@ export async function run(): Promise<Report> {
     events: OTHERS_PER_SECOND * seconds,
     perSecond: OTHERS_PER_SECOND,
   })
-  await untilCalm(CALM_WITHIN_MS)
+  await untilCalm()
   const before = await retries.createEvents([eventsOfOthers(BEFORE_S)])
   await retries.untilDrained()
   const alone = latenciesOf(before.due.flat(), await receiver.take())

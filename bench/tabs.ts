@@ -23,7 +23,6 @@ const RECORDED_SENDS = 1_000
 const WARM_UP_SENDS = 5_000
 const SENDS = 10_000
 const IN_FLIGHT = 64
-const BYTES = 4_000
 const ROUNDS = 12
 
 /** The pages that the tabs show. */
@@ -54,7 +53,7 @@ export async function run({ size = MESSAGES }: RunOptions): Promise<Report> {
   await configure(product, 'PUT', receiver.url('bench'))
   await using http = await startHttpLoad()
   const sends = async (requests: number) =>
-    void expectDelivered(await http.ask(sendRun(product, { bytes: BYTES, connections: IN_FLIGHT, requests })))
+    void expectDelivered(await http.ask(sendRun(product, { connections: IN_FLIGHT, requests })))
 
   await sends(WARM_UP_SENDS)
   const tape = await record(product, () => sends(RECORDED_SENDS))

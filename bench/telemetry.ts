@@ -12,7 +12,6 @@ const WARM_UP_MESSAGES = 4_000
 /** Many rounds, because the difference is small. */
 const ROUNDS = 12
 const ROUNDS_WITH_ALL_TRACES = 3
-const BYTES = 4_000
 const SCRAPE_EVERY_MS = 1_000
 
 /** Sends of a process that is scraped every second and traces 1 % of them, against one that does neither. */
@@ -30,7 +29,7 @@ export async function run(): Promise<Report> {
 
   const sends = (product: Product, requests = MESSAGES): Promise<Round> =>
     round([product.apiPid, product.postgresPid], requests, async () => {
-      expectDelivered(await http.ask(sendRun(product, { bytes: BYTES, connections: IN_FLIGHT, requests })))
+      expectDelivered(await http.ask(sendRun(product, { connections: IN_FLIGHT, requests })))
     })
   const scrapesMs: number[] = []
   const observedSends = async () => {

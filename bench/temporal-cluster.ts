@@ -8,7 +8,6 @@ import type { Report, RunOptions } from './report.ts'
 
 const WARM_UP = 100
 const IDLE_S = 15
-const CALM_WITHIN_MS = 10_000
 
 /**
  * The workflows of webhooks on a cluster of Temporal (two processes of each service, with PostgreSQL), and the same on
@@ -59,7 +58,7 @@ async function ofCluster(workflows: number) {
 async function figuresOf(address: string, trees: number[][], workflows: number) {
   await using deliveries = await startDeliveries(address)
   await deliveries.run(WARM_UP)
-  await untilCalm(CALM_WITHIN_MS)
+  await untilCalm()
   const idle = await measure(trees, () => sleep(IDLE_S * 1_000))
   const { seconds, cpu, foreign } = await measure(trees, () => deliveries.run(workflows))
   console.log(`${address}: ${seconds} s, other work took ${Math.round(foreign * 100)} % of the machine`)

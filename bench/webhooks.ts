@@ -20,7 +20,6 @@ const PUBLISHES = 64
 /** How long events are posted at half of Outpost's rate. */
 const SECONDS = 13
 const LATENCY_ROUNDS = 3
-const CALM_WITHIN_MS = 8_000
 
 /** One round of one side. */
 interface PostRound extends Round {
@@ -131,7 +130,7 @@ async function playHalf(
   const pace = { events: perSecond * SECONDS, perSecond }
   const pairs = []
   for (let round = 1; round <= LATENCY_ROUNDS; round++) {
-    await untilCalm(CALM_WITHIN_MS)
+    await untilCalm()
     const pair = { theirs: await theirs(pace), ours: await ours(pace) }
     pairs.push(pair)
     const p99 = ({ latenciesMs }: PostRound) => percentile(latenciesMs, 0.99).toFixed(1)

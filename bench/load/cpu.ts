@@ -73,7 +73,7 @@ export async function measure<Result>(
 }
 
 /** Waits, at most `withinMs`, for half a second in which other work takes less than a tenth of the processors. */
-export async function untilCalm(withinMs: number): Promise<void> {
+export async function untilCalm(withinMs = 10_000): Promise<void> {
   const deadline = performance.now() + withinMs
   while (performance.now() < deadline) {
     const { foreign } = await measure([], async () => {})

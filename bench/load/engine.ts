@@ -6,11 +6,10 @@ import { signMessage } from '../../mail/mime/dkim.ts'
 import type { Engine } from '../../mail/smtp/attempt.ts'
 import { createEngine } from '../../mail/smtp/engine.ts'
 import { startWorker, type Worker, work } from './process.ts'
+import { TEXT } from './sends.ts'
 
 export interface EngineRun {
   messages: number
-  /** The size of the text of each message. */
-  bytes: number
   inFlight: number
 }
 
@@ -35,12 +34,11 @@ function serve(sinkPort: number): void {
   })
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   let sent = 0
-  work(async ({ messages, bytes, inFlight }: EngineRun): Promise<EngineTimes> => {
-    const text = textOf(bytes)
+  work(async ({ messages, inFlight }: EngineRun): Promise<EngineTimes> => {
     const times: EngineTimes = []
     let started = 0
     const lane = async () => {
-      while (started++ < messages) times.push(await send({ engine, key: privateKey, number: ++sent, text }))
+      while (started++ < messages) times.push(await send({ engine, key: privateKey, number: ++sent }))
     }
     await Promise.all(Array.from({ length: inFlight }, lane))
     return times
@@ -54,11 +52,10 @@ interface Job {
   engine: Engine
   key: KeyObject
   number: number
-  text: string
 }
 
 /** Sends one message. Returns the milliseconds of its `deliver` call. */
-async function send({ engine, key, number, text }: Job): Promise<number> {
+async function send({ engine, key, number }: Job): Promise<number> {
   const id = `${number}`.padStart(26, '0')
   const date = new Date()
   const lookUp = await engine.lookUp(to.domain)
@@ -70,7 +67,7 @@ async function send({ engine, key, number, text }: Job): Promise<number> {
     from,
     to: [to],
     subject: `Message ${number}`,
-    text,
+    text: TEXT,
     headers: [],
     attachments: [],
   })
@@ -90,11 +87,6 @@ async function send({ engine, key, number, text }: Job): Promise<number> {
   })
   if (attempt?.outcome.kind !== 'delivered') throw new Error(JSON.stringify(attempt))
   return performance.now() - startedAtMs
-}
-
-/** Lines of 78 characters, like those of `smtp-source`. */
-function textOf(bytes: number): string {
-  return `${'X'.repeat(78)}\r\n`.repeat(Math.ceil(bytes / 80)).slice(0, bytes)
 }
 
 if (import.meta.main) serve(Number(process.argv[2]))

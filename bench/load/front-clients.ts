@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { Pool } from 'undici'
+import { TEXT } from './sends.ts'
 
 /** A message that was sent, with the time from its first octet to its reply. */
 export interface SentMessage {
@@ -13,20 +14,20 @@ export interface FrontClient extends AsyncDisposable {
 
 let count = 0
 
-const messageOf = (bytes: number) =>
+const message = () =>
   [
     ...['From: Bench <bench@example.test>', 'To: b@to.test', 'Subject: Your order is on its way'],
     ...[`Message-ID: <${process.pid}-${++count}@example.test>`, ''],
-    `${'X'.repeat(78)}\r\n`.repeat(bytes / 80),
+    TEXT,
   ].join('\r\n')
 
 /** Sends by REST as `raw`, each with an idempotency key. */
-export function restClient({ port, key }: { port: number; key: string }, bytes: number): FrontClient {
+export function restClient({ port, key }: Door): FrontClient {
   const pool = new Pool(`http://127.0.0.1:${port}`, { connections: 1 })
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   return {
     async send() {
-      const body = JSON.stringify({ to: 'b@to.test', raw: Buffer.from(messageOf(bytes)).toString('base64') })
+      const body = JSON.stringify({ to: 'b@to.test', raw: Buffer.from(message()).toString('base64') })
       const beganMs = performance.now()
       const response = await pool.request({
         ...{ path: '/api/v1/emails/send', method: 'POST', body },
@@ -41,11 +42,10 @@ export function restClient({ port, key }: { port: number; key: string }, bytes: 
 }
 
 /** Sends by SMTP over one connection, with its commands pipelined. */
-export const smtpClient = (door: Door, bytes: number) => client(door, bytes, 'EHLO', ['b@to.test'])
+export const smtpClient = (door: Door) => client(door, 'EHLO', ['b@to.test'])
 
 /** Sends each message to all recipients by LMTP, with its commands pipelined. */
-export const lmtpClient = (door: Door, bytes: number, recipients: readonly string[]) =>
-  client(door, bytes, 'LHLO', recipients)
+export const lmtpClient = (door: Door, recipients: readonly string[]) => client(door, 'LHLO', recipients)
 
 interface Door {
   port: number
@@ -54,7 +54,6 @@ interface Door {
 
 async function client(
   { port, key }: Door,
-  bytes: number,
   hello: 'EHLO' | 'LHLO',
   recipients: readonly string[],
 ): Promise<FrontClient> {
@@ -88,7 +87,7 @@ async function client(
   if (!login.startsWith('235')) throw new Error(login)
   return {
     async send() {
-      const content = messageOf(bytes)
+      const content = message()
       const beganMs = performance.now()
       const named = recipients.map((recipient) => `RCPT TO:<${recipient}>\r\n`)
       socket.write(['MAIL FROM:<bench@example.test>\r\n', ...named, 'DATA\r\n'].join(''))

@@ -7,16 +7,15 @@ import { isDelivered, sendBody } from './sends.ts'
 type Target = Pick<PostsRun, 'port' | 'key'>
 
 /**
- * Sends messages of `bytes` at a pace. Returns how long each took from when it was due, in ms. Throws when one was not
+ * Sends messages at a pace. Returns how long each took from when it was due, in ms. Throws when one was not
  * delivered.
  */
 export async function pacedSends(
   posts: Worker<PostsRun, TimedResponse[]>,
   { port, key }: Target,
-  bytes: number,
   pace: Pace,
 ): Promise<number[]> {
-  const sends = await posts.ask({ port, key, path: '/api/v1/emails/send', bodies: [sendBody(bytes)], pace })
+  const sends = await posts.ask({ port, key, path: '/api/v1/emails/send', bodies: [sendBody()], pace })
   if (!sends.every(isDelivered)) throw new Error('Not every message was delivered.')
   return sends.map(({ dueMs, respondedMs }) => respondedMs - dueMs)
 }

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { freePort } from '../../dev/ports.ts'
 import { installPostfix } from './debian.ts'
+import { TEXT } from './sends.ts'
 import type { Sink } from './sink.ts'
 import { untilListening } from './until-listening.ts'
 
@@ -16,8 +17,8 @@ export interface Milter {
 
 export interface Postfix extends AsyncDisposable {
   pid: number
-  /** Submits messages with `bytes` of content over 20 connections. Resolves when the last has arrived at the sink. */
-  relay(messages: number, bytes: number): Promise<void>
+  /** Submits messages over 20 connections. Resolves when the last has arrived at the sink. */
+  relay(messages: number): Promise<void>
 }
 
 const run = promisify(execFile)
@@ -44,7 +45,7 @@ export async function startPostfix(sink: Sink, milter?: Milter): Promise<Postfix
 
   return {
     pid: Number(readFileSync(join(dir, 'queue/pid/master.pid'), 'utf8')),
-    async relay(messages, bytes) {
+    async relay(messages) {
       const expected = (await sink.count()) + messages
       const load = [
         '-s',
@@ -53,7 +54,7 @@ export async function startPostfix(sink: Sink, milter?: Milter): Promise<Postfix
         '-m',
         String(messages),
         '-l',
-        String(bytes),
+        String(TEXT.length),
         '-f',
         'a@from.test',
         '-t',

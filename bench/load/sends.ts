@@ -2,9 +2,10 @@ import type { HttpResponses, HttpRun } from './http.ts'
 import type { TimedResponse } from './posts.ts'
 import type { Product } from './product.ts'
 
+/** The text of every message: 4,000 octets, in lines like those of Postfix's `smtp-source`. */
+export const TEXT = `${'X'.repeat(78)}\r\n`.repeat(50)
+
 interface Sends {
-  /** The size of the text of each message. */
-  bytes: number
   connections: number
   requests: number
   keys?: HttpRun['keys']
@@ -17,18 +18,18 @@ interface Sends {
 /** The HTTP run that sends plain text to the sink. */
 export function sendRun(
   { port, key }: Product,
-  { bytes, connections, requests, keys, to = 'b@to.test', fields }: Sends,
+  { connections, requests, keys, to = 'b@to.test', fields }: Sends,
 ): HttpRun {
-  return { port, key, path: '/api/v1/emails/send', body: sendBody(bytes, to, fields), connections, requests, keys }
+  return { port, key, path: '/api/v1/emails/send', body: sendBody(to, fields), connections, requests, keys }
 }
 
-/** The JSON of a send with `bytes` of text. */
-export function sendBody(bytes: number, to = 'b@to.test', fields = {}): string {
+/** The JSON of a send. */
+export function sendBody(to = 'b@to.test', fields = {}): string {
   return JSON.stringify({
     from: 'Bench <bench@example.test>',
     to,
     subject: 'Your order is on its way',
-    text: `${'X'.repeat(78)}\r\n`.repeat(bytes / 80),
+    text: TEXT,
     ...fields,
   })
 }

@@ -22,9 +22,9 @@ export interface SendLoad {
 }
 
 /** Returns a function that plays a round of sends. */
-export function sendsOf(product: Product, http: Worker<HttpRun, HttpResponses>, bytes: number) {
+export function sendsOf(product: Product, http: Worker<HttpRun, HttpResponses>) {
   return async ({ inFlight, requests, to, fields }: SendLoad): Promise<SendRound> => {
-    const run = sendRun(product, { bytes, connections: inFlight, requests, to, fields })
+    const run = sendRun(product, { connections: inFlight, requests, to, fields })
     const measured = await measure([[product.apiPid], [product.postgresPid]], () => http.ask(run))
     const { latenciesMs } = expectDelivered(measured.result)
     const [api, postgres] = measured.cpu.map((seconds) => (seconds * 1e6) / requests)
