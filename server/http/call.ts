@@ -20,7 +20,8 @@ export type RawResponse = ServerResponse | Http2ServerResponse
 // Created once: an error for every finished request would cost more than the request's own work.
 const FINISHED = new ConnectError('The call is finished.', Code.Canceled)
 export const LEFT = new ConnectError('The caller left.', Code.Canceled)
-const UNANSWERED = new ConnectError('The call was closed without a response.', Code.Aborted)
+/** The one error that connect-fastify takes in silence. It prints any other, and sends an empty 200 in its place. */
+export const UNANSWERED = new ConnectError('The call was closed without a response.', Code.Aborted)
 const LINGER_MS = 5_000
 
 /** Keeps a browser from taking JSON that holds a caller's text for a page or a script. Every response has it. */

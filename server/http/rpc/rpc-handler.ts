@@ -1,4 +1,4 @@
-import { Code, ConnectError } from '@connectrpc/connect'
+import type { ConnectError } from '@connectrpc/connect'
 import {
   createAsyncIterable,
   type UniversalHandler,
@@ -6,18 +6,13 @@ import {
   type UniversalServerResponse,
 } from '@connectrpc/connect/protocol'
 import { fail } from '../../errors.ts'
-import { type Call, callOf, shown } from '../call.ts'
+import { type Call, callOf, shown, UNANSWERED } from '../call.ts'
 import { errorBody, jsonText } from '../rest/rest-response.ts'
 import { grpcTimeoutMs, isEndless } from './grpc-timeout.ts'
 import { encodingOf } from './rpc-body.ts'
 import { nameFaults } from './rpc-faults.ts'
 
-/** The one error that connect-fastify takes in silence. It prints any other, and sends an empty 200 in its place. */
-const ABORTED = new ConnectError('The call was closed without a response.', Code.Aborted)
-
-/**
- * Wraps a handler of the protocol library so that its errors carry our error codes, and that it throws `ABORTED` alone.
- */
+/** Wraps a handler of the protocol library: its errors carry our error codes, and it throws `UNANSWERED` alone. */
 export function createGuardedHandler(handler: UniversalHandler): UniversalHandler {
   const guarded: UniversalHandlerFn = async (request) => {
     const call = callOf(request.contextValues)
@@ -85,5 +80,5 @@ async function* closingOnFailure(body: AsyncIterable<Uint8Array>, call: Call): A
 /** Keeps Fastify from sending its own response. */
 function abandoned(call: Call): ConnectError {
   call.reply.hijack()
-  return ABORTED
+  return UNANSWERED
 }
