@@ -16,9 +16,7 @@ export const ATTEMPT_OPTIONS: ActivityOptions = {
   retry,
 }
 
-export const FINISH_OPTIONS: ActivityOptions = { startToCloseTimeout: 60_000, heartbeatTimeout, retry }
-
-export const REPLAY_OPTIONS: ActivityOptions = { startToCloseTimeout: 60_000, heartbeatTimeout, retry }
+export const MINUTE_OPTIONS: ActivityOptions = { startToCloseTimeout: 60_000, heartbeatTimeout, retry }
 
 export const RETENTION_OPTIONS: ActivityOptions = { startToCloseTimeout: 3_600_000, heartbeatTimeout: 60_000, retry }
 

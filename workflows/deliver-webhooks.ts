@@ -15,7 +15,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { Activities, GroupResult } from './activities.ts'
-import { ATTEMPT_OPTIONS, FINISH_OPTIONS } from './activity-options.ts'
+import { ATTEMPT_OPTIONS, MINUTE_OPTIONS } from './activity-options.ts'
 import { type DispatchProgress, type DispatchSubjects, dispatchTable, namedDispatches } from './dispatch-table.ts'
 import { isLong } from './long-history.ts'
 import { earliest, idsOf, only, type Round } from './rounds.ts'
@@ -75,7 +75,7 @@ const FIRST_BACK_OFF_MS = 5_000
 const MAX_BACK_OFF_MS = 120_000
 
 const { attemptDispatches } = proxyActivities<Activities>(ATTEMPT_OPTIONS)
-const { finishDispatches } = proxyActivities<Activities>(FINISH_OPTIONS)
+const { finishDispatches } = proxyActivities<Activities>(MINUTE_OPTIONS)
 
 /**
  * Walks the dispatches of a group through the retry schedule (server/config/retry-schedule.ts): at once, and then 1

@@ -11,7 +11,7 @@ import {
   setHandler,
 } from '@temporalio/workflow'
 import type { Activities } from './activities.ts'
-import { REPLAY_OPTIONS } from './activity-options.ts'
+import { MINUTE_OPTIONS } from './activity-options.ts'
 import { isLong } from './long-history.ts'
 import { replayDetails } from './summaries.ts'
 
@@ -30,7 +30,7 @@ export const progress = defineQuery<ReplayProgress | undefined>('progress')
 /** Before the patch the wait began with the step, and a new run with the next step: a slow step made a burst. */
 const WAIT_AFTER_STEP = 'wait-after-step'
 
-const { dispatchNext, cancelReplay } = proxyActivities<Activities>(REPLAY_OPTIONS)
+const { dispatchNext, cancelReplay } = proxyActivities<Activities>(MINUTE_OPTIONS)
 
 /**
  * Sends many events again, the oldest first, at a pace. Each step dispatches the events of about a second, and other
