@@ -9,7 +9,7 @@ import {
 import type { Database } from '../db/connect.ts'
 import { enumNames } from '../db/enum-names.ts'
 import { publicId } from '../db/ids.ts'
-import { one, run } from '../db/statement.ts'
+import { one, run, UNPREPARED } from '../db/statement.ts'
 import type { LinkWorkflow } from '../webhooks/queue/workflows.ts'
 import { dispatchIdsOf, replayWorkflowId } from '../webhooks/replays/replay-ids.ts'
 import type { ReplayRow } from '../webhooks/replays/start-replay.ts'
@@ -36,7 +36,7 @@ async function countDispatches(
   if (acknowledged !== null) return { acknowledged, waiting: 0 }
   if (dispatched === 0) return { acknowledged: 0, waiting: 0 }
   const { first, last } = dispatchIdsOf(id)
-  const counts = one(await run<Pick<Replay, 'acknowledged' | 'waiting'>>(db, COUNTS, [first, last], { prepare: false }))
+  const counts = one(await run<Pick<Replay, 'acknowledged' | 'waiting'>>(db, COUNTS, [first, last], UNPREPARED))
   if (state !== 'running' && counts.waiting === 0) await run(db, KEEP_ACKNOWLEDGED, [id, counts.acknowledged])
   return counts
 }

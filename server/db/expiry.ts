@@ -1,7 +1,7 @@
 import { inTime } from '../async/timeout.ts'
 import type { Database } from './connect.ts'
 import { MINUTES_KEPT_DAYS } from './retention.ts'
-import { one, run } from './statement.ts'
+import { one, run, UNPREPARED } from './statement.ts'
 
 /** An import that never ended is over 90 days after it began. */
 const IMPORT_IS_OLD = `coalesce(ended_at, created_at) < now() - interval '90 days'`
@@ -103,6 +103,6 @@ async function remove(db: Database, [table, over]: Expiring, part: string[] = []
     where ctid = any(array(select ctid from ${table} where ${over} limit ${ROWS} for update skip locked)) and ${over}`
   let removed: number
   do {
-    removed = (await inTime(run(db, statement, part, { prepare: false }), STATEMENT_MS)).count
+    removed = (await inTime(run(db, statement, part, UNPREPARED), STATEMENT_MS)).count
   } while (removed === ROWS)
 }

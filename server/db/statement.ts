@@ -7,9 +7,12 @@ import type { Database, Transaction } from './connect.ts'
 type Parameter = string | number | boolean | null | Date | Uint8Array
 
 interface RunOptions {
-  /** Whether a connection parses a statement with parameters once and may keep its plan. See also `idsAndBounds`. */
+  /** Whether a connection parses a statement with parameters once and may keep its plan. */
   prepare?: boolean
 }
+
+/** For what reads history, see `idsAndBounds`, and for what runs once an hour. */
+export const UNPREPARED: RunOptions = { prepare: false }
 
 /**
  * Runs a SQL constant with its parameters, in a transaction where one is given. `count` of the result is the number of

@@ -8,7 +8,7 @@ import { firstIdAt, newId } from '../db/ids.ts'
 import { LEASE_S, type Lease, takeLease } from '../db/leases.ts'
 import { matchingSql } from '../db/matching-sql.ts'
 import { HISTORY } from '../db/schema.ts'
-import { inMs, one, run } from '../db/statement.ts'
+import { inMs, one, run, UNPREPARED } from '../db/statement.ts'
 import { MOVING_LOCK, RESTING_LEASE } from '../reputation/open-statistics.ts'
 import { pauseAfter } from './pause.ts'
 import { type AddressPlace, type ColumnKind, erasedFields, PLACES, storedText } from './places.ts'
@@ -212,7 +212,7 @@ async function replaceRows(tx: TransactionSql, place: AddressPlace, found: Found
     set ${changes.join(', ')}
     from json_to_recordset($1::text::json) as v("at" tid, ${columns.map(([column]) => `${column} text`).join(', ')})
     where t.ctid = v."at"`
-  await run(tx, statement, [JSON.stringify(rows)], { prepare: false })
+  await run(tx, statement, [JSON.stringify(rows)], UNPREPARED)
 }
 
 /** SQL: what a column stores of the text that `storedText` makes. */

@@ -1,6 +1,6 @@
 import type { TransactionSql } from 'postgres'
 import type { Database } from '../db/connect.ts'
-import { run } from '../db/statement.ts'
+import { run, UNPREPARED } from '../db/statement.ts'
 import { type AddressPlace, type Fields, isHistory, mentions, type Parameter, PLACES, readAnswer } from './places.ts'
 import type { Wanted } from './spellings.ts'
 
@@ -85,7 +85,7 @@ async function candidatesOf(db: Database, { place, name }: Part, wanted: Wanted)
   const statement = `select t.ctid::text as "at" from ${name} t where ${text} limit ${MOST_CANDIDATES + 1}`
   const rows = await db.$client.begin(async (tx) => {
     await run(tx, `select set_config('statement_timeout', '${SEARCH_MS}', true)`)
-    return run<{ at: string }>(tx, statement, parameters, { prepare: false })
+    return run<{ at: string }>(tx, statement, parameters, UNPREPARED)
   })
   return rows.length > MOST_CANDIDATES ? undefined : rows.map(({ at }) => at)
 }
@@ -128,7 +128,7 @@ export async function find(
     db,
     text,
     parameters,
-    { prepare: false },
+    UNPREPARED,
   )
   return rows.flatMap(({ part, at, accountId, ...texts }) => {
     const row = Object.fromEntries(columns.map((column) => [column, parsedValue(place, column, texts[column] ?? null)]))

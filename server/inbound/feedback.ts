@@ -10,7 +10,7 @@ import { newId } from '../db/ids.ts'
 import { matchingSql } from '../db/matching-sql.ts'
 import { decidedByNames } from '../db/outcome-names.ts'
 import { isExpired } from '../db/retention.ts'
-import { run } from '../db/statement.ts'
+import { run, UNPREPARED } from '../db/statement.ts'
 import type { ReturnPath } from '../domains/return-path.ts'
 import { hourlyStatistics, openStatistics, originalDispatches, SUPPRESSIONS } from '../ledger/tail.ts'
 import { REPORT_COUNTS, REPORT_SHARD } from '../reputation/counts.ts'
@@ -126,8 +126,6 @@ export const KEEP = `
   select id from late`
 
 const STATEMENT_MS = 5_000
-/** History is partitioned by day, and only a plan for this id leaves out the other days. */
-const UNPREPARED = { prepare: false }
 
 /** The share of a message's recipients that the breaker counts reports about; one report of a message always counts. */
 const COUNTED_SHARE = 0.05

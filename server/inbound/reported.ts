@@ -1,6 +1,6 @@
 import { inTime } from '../async/timeout.ts'
 import type { Database } from '../db/connect.ts'
-import { idsAndBounds, run } from '../db/statement.ts'
+import { idsAndBounds, run, UNPREPARED } from '../db/statement.ts'
 import type { HistoryRecipient } from './concerned.ts'
 
 // A return path belongs to the first message of a chain of retries and to all that retry it (sending/retry.ts). So a
@@ -41,8 +41,6 @@ export const REPORTED = `
   order by asked.id`
 
 const STATEMENT_MS = 5_000
-/** History is partitioned by day, and only a plan for these ids leaves out the other days. */
-const UNPREPARED = { prepare: false }
 
 /** Reads the messages that a return path belongs to, the first one first; `running` when the outcome of one is open. */
 export async function reportedMessages(db: Database, firstId: string): Promise<ReportedMessage[] | 'running'> {

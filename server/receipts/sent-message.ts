@@ -1,7 +1,7 @@
 import { createCollector } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { stepInTime } from '../db/outage.ts'
-import { idsAndBounds, inMs, run } from '../db/statement.ts'
+import { idsAndBounds, inMs, run, UNPREPARED } from '../db/statement.ts'
 import type { SentMessage, SentRecipient } from './claims.ts'
 
 export interface StoredMessage {
@@ -33,8 +33,8 @@ export function createReadSentMessage(
     async (requests) => {
       const parameters = idsAndBounds(requests.map(({ json }) => json))
       const [messages, recipients] = await Promise.all([
-        run<MessageRow>(db, MESSAGES, parameters, { prepare: false }),
-        run<RecipientRow>(db, RECIPIENTS, parameters, { prepare: false }),
+        run<MessageRow>(db, MESSAGES, parameters, UNPREPARED),
+        run<RecipientRow>(db, RECIPIENTS, parameters, UNPREPARED),
       ])
       const messageById = new Map(messages.map((message) => [message.id, message]))
       const recipientsById = Map.groupBy(recipients, ({ messageId }) => messageId)

@@ -1,6 +1,6 @@
 import type { BreakerLimits } from '../config/limits.ts'
 import type { Database } from '../db/connect.ts'
-import { one, run } from '../db/statement.ts'
+import { one, run, UNPREPARED } from '../db/statement.ts'
 import { type BreakerReading, transitionOf } from './breaker-rules.ts'
 import { changeState } from './breaker-state.ts'
 import { COMPLAINTS, HARD_BOUNCES, REPORT_SHARD, SENT } from './counts.ts'
@@ -129,9 +129,6 @@ export async function keepBadHours(db: Database, breaker: BreakerLimits): Promis
   }
   return changes
 }
-
-/** History is partitioned by day, and only a plan for these ids leaves out the other days. */
-const UNPREPARED = { prepare: false }
 
 /** Closes those that would have stayed closed with what counts now. */
 async function closeBreakers(db: Database, thresholds: BreakerLimits, domains: readonly object[]): Promise<void> {

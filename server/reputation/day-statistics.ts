@@ -1,7 +1,7 @@
 import { workOnEach } from '../async/each.ts'
 import type { Database } from '../db/connect.ts'
 import { STATS_COUNTS } from '../db/schema.ts'
-import { run } from '../db/statement.ts'
+import { run, UNPREPARED } from '../db/statement.ts'
 import { DAY_ROWS, MERGED_SHARD } from './counts.ts'
 import { simulatedIdOf } from './simulated.ts'
 
@@ -33,10 +33,9 @@ const SUM_DAYS = `
   group by account_id, date_trunc('day', hour, 'UTC')
   on conflict do nothing`
 
-/** Not prepared: these statements have work once a day. */
-const ONCE = { prepare: false }
-
 /** Sums up every day that is over, one account after another. */
 export async function sumDays(db: Database): Promise<void> {
-  await workOnEach(await run<{ id: string }>(db, ACCOUNTS, [], ONCE), ({ id }) => run(db, SUM_DAYS, [id], ONCE))
+  await workOnEach(await run<{ id: string }>(db, ACCOUNTS, [], UNPREPARED), ({ id }) =>
+    run(db, SUM_DAYS, [id], UNPREPARED),
+  )
 }

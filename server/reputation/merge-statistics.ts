@@ -2,7 +2,7 @@ import type { TransactionSql } from 'postgres'
 import { workOnEach } from '../async/each.ts'
 import type { Database } from '../db/connect.ts'
 import { STATS_COUNTS } from '../db/schema.ts'
-import { one, run } from '../db/statement.ts'
+import { one, run, UNPREPARED } from '../db/statement.ts'
 import { addCounts, DAY_ROWS, MERGED_SHARD, OTHER_TENANTS, REJECTED, SENT } from './counts.ts'
 
 // Once an hour is over its shards are added up in shard 0, so a year of hours is that many rows. The names of tenants
@@ -55,9 +55,6 @@ const MERGE = `
   )
   select count(*)::int as rows from shard_row`
 
-/** Not prepared: these statements run once an hour. */
-const ONCE = { prepare: false }
-
 interface Hour {
   accountId: string
   hour: Date
@@ -78,12 +75,12 @@ async function mergeHour(db: Database, hour: Hour, tenantsKept: number): Promise
 }
 
 async function mergeShards(tx: TransactionSql, { accountId, hour }: Hour, tenantsKept: number): Promise<void> {
-  const busiest = await run<{ tenant_id: string }>(tx, BUSIEST_TENANTS, [accountId, hour, tenantsKept + 1], ONCE)
+  const busiest = await run<{ tenant_id: string }>(tx, BUSIEST_TENANTS, [accountId, hour, tenantsKept + 1], UNPREPARED)
   const names = busiest.slice(0, tenantsKept).map(({ tenant_id }) => tenant_id)
   const keptNames = busiest.length > tenantsKept ? JSON.stringify(names) : null
   let mergedRows: number
   do {
-    mergedRows = one(await run<{ rows: number }>(tx, MERGE, [accountId, hour, keptNames], ONCE)).rows
+    mergedRows = one(await run<{ rows: number }>(tx, MERGE, [accountId, hour, keptNames], UNPREPARED)).rows
   } while (mergedRows === ROWS_PER_STATEMENT)
 }
 
@@ -110,13 +107,13 @@ const MOVE_DAY = `
  * Returns how many. The busiest tenants of the day keep their own row. Returns early when another process merges.
  */
 export async function rollUpDays(db: Database, firstKeptHourMs: number, tenantsKept = TENANTS_KEPT): Promise<number> {
-  const days = await run<Hour>(db, OLD_HOURS, [firstKeptHourMs], ONCE)
+  const days = await run<Hour>(db, OLD_HOURS, [firstKeptHourMs], UNPREPARED)
   let done = 0
   await workOnEach(days, (day) =>
     db.$client.begin(async (tx) => {
       const [lock] = await run<{ isFree: boolean }>(tx, TRY_LOCK)
       if (!lock?.isFree) return false
-      await run(tx, MOVE_DAY, [day.accountId, day.hour], ONCE)
+      await run(tx, MOVE_DAY, [day.accountId, day.hour], UNPREPARED)
       await mergeShards(tx, day, tenantsKept)
       done++
       return true

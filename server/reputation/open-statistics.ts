@@ -3,7 +3,7 @@ import { workOnEach } from '../async/each.ts'
 import type { Database } from '../db/connect.ts'
 import { isHeld } from '../db/leases.ts'
 import { GROUP_COUNTS } from '../db/schema.ts'
-import { one, run } from '../db/statement.ts'
+import { one, run, UNPREPARED } from '../db/statement.ts'
 import { addUp, MERGED_SHARD, openCondition, REJECTED, SENT } from './counts.ts'
 
 // Statistics by the minute and by group. A commit leaves a row for each email in `open_stats`; these are added up every
@@ -168,24 +168,21 @@ const MERGE = `
   join ranked_tenant t on t.tenant_id = s.tenant_id
   where k.nth <= ${KEYS_KEPT + 1} and t.nth <= ${TENANTS_KEPT + 1}`
 
-/** Not prepared: these statements run once an hour. */
-const ONCE = { prepare: false }
-
 /** Merges the groups of every hour that is over: the busiest keep their rows. */
 export async function mergeGroups(db: Database): Promise<void> {
-  await mergeSpans(db, await run<Span>(db, OPEN_HOURS, [], ONCE), '1 hour')
+  await mergeSpans(db, await run<Span>(db, OPEN_HOURS, [], UNPREPARED), '1 hour')
 }
 
 /** Adds up the hours of every day before `firstKeptHourMs` in the day's first hour, as `rollUpDays` does. */
 export async function rollUpGroups(db: Database, firstKeptHourMs: number): Promise<void> {
-  await mergeSpans(db, await run<Span>(db, OLD_HOURS, [firstKeptHourMs], ONCE), '1 day')
+  await mergeSpans(db, await run<Span>(db, OLD_HOURS, [firstKeptHourMs], UNPREPARED), '1 day')
 }
 
 async function mergeSpans(db: Database, spans: readonly Span[], length: '1 hour' | '1 day'): Promise<void> {
   await workOnEach(spans, ({ accountId, groupedBy, start }) =>
     db.$client.begin(async (tx) => {
       const isMine = await mayMove(tx)
-      if (isMine) await run(tx, MERGE, [accountId, groupedBy, start, length], ONCE)
+      if (isMine) await run(tx, MERGE, [accountId, groupedBy, start, length], UNPREPARED)
       return isMine
     }),
   )

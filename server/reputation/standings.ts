@@ -7,7 +7,7 @@ import { firstIdAt, timeOfId } from '../db/ids.ts'
 import { matchingSql } from '../db/matching-sql.ts'
 import { newestRows } from '../db/newest-rows.ts'
 import { oldestKeptId } from '../db/retention.ts'
-import { inMs, run } from '../db/statement.ts'
+import { inMs, run, UNPREPARED } from '../db/statement.ts'
 import { type AddressHistory, type DueEntry, dueEntry, type Refusal } from './incidents.ts'
 
 /** The look-ups of this process at a time, for sends and reports. They must not keep the database from other sends. */
@@ -120,6 +120,3 @@ async function find(parts: StandingsParts, refused: Refused): Promise<Map<string
   })
   return new Map(standings)
 }
-
-/** History is partitioned by day, and only a plan for these ids leaves out the other days. */
-const UNPREPARED = { prepare: false }

@@ -3,7 +3,7 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { publicId, timeOfId } from '../db/ids.ts'
 import { stepInTime } from '../db/outage.ts'
-import { run } from '../db/statement.ts'
+import { run, UNPREPARED } from '../db/statement.ts'
 import { type FieldFault, failFields } from '../errors.ts'
 import type { RetriedRecipient, Retry } from '../ledger/retries.ts'
 import type { Message } from './message.ts'
@@ -63,7 +63,7 @@ export type FindRetry = (
  */
 export function createRetryLookup(db: Database, clock: DatabaseClock): FindRetry {
   return async (retriedId, message, { accountId, sandbox }) => {
-    const finding = run<RetriedMessage>(db, FIND_RETRIED, [retriedId, accountId], { prepare: false })
+    const finding = run<RetriedMessage>(db, FIND_RETRIED, [retriedId, accountId], UNPREPARED)
     const [retried] = await stepInTime(db, finding)
     if (!retried) throw failFields('invalid_payload', [{ field: 'retry_of', message: UNKNOWN }])
     const firstId = retried.firstId ?? retriedId

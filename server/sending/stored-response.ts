@@ -12,7 +12,7 @@ import { eq } from '../db/drizzle.ts'
 import { stepInTime } from '../db/outage.ts'
 import { kindNames, reasonNames, statusNames } from '../db/outcome-names.ts'
 import { recipients } from '../db/schema.ts'
-import { idsAndBounds, run } from '../db/statement.ts'
+import { idsAndBounds, run, UNPREPARED } from '../db/statement.ts'
 import { readStored } from '../db/stored-json.ts'
 import { sendResponse } from './send-response.ts'
 
@@ -54,8 +54,8 @@ export function createReadResponse(db: Database): (messageId: string) => Promise
       const ids = requests.map(({ json }) => json)
       const parameters = idsAndBounds(ids)
       const [sends, outcomes] = await Promise.all([
-        run<SendRow>(db, STORED_SENDS, parameters, { prepare: false }),
-        run<Outcome & { messageId: string }>(db, STORED_OUTCOMES, parameters, { prepare: false }),
+        run<SendRow>(db, STORED_SENDS, parameters, UNPREPARED),
+        run<Outcome & { messageId: string }>(db, STORED_OUTCOMES, parameters, UNPREPARED),
       ])
       const outcomesByMessage = Map.groupBy(outcomes, (row) => row.messageId)
       const responses = new Map(

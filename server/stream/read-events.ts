@@ -5,7 +5,7 @@ import { firstIdAt, timeOfId } from '../db/ids.ts'
 import { later, newestRows } from '../db/newest-rows.ts'
 import { oldestKeptId } from '../db/retention.ts'
 import type { events } from '../db/schema.ts'
-import { inMs, one, run } from '../db/statement.ts'
+import { inMs, one, run, UNPREPARED } from '../db/statement.ts'
 import { BEFORE_ALL, type Cursor, startAt } from './position.ts'
 
 // The statements of the event stream. Each reads below the horizon: the order of the oldest transaction that is still
@@ -81,9 +81,6 @@ const FIND = 'select 1 from events where id = $1 and account_id = $2 and stream_
 
 /** The first moment of the day before the newest epochs began: older events have no order, and no index by it. */
 const SINCE = `select ${inMs('min(since)')} as ms from event_orders`
-
-/** Only a plan made for these days leaves out the partitions of all others. */
-const UNPREPARED = { prepare: false }
 
 const DAY_MS = 86_400_000
 /**

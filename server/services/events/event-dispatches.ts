@@ -4,7 +4,7 @@ import { DispatchKindSchema, type DispatchSchema, DispatchStateSchema } from '..
 import type { Database } from '../../db/connect.ts'
 import { enumNames } from '../../db/enum-names.ts'
 import { firstIdAt, publicId, timeOfId } from '../../db/ids.ts'
-import { idsAndBounds, inMs, run } from '../../db/statement.ts'
+import { idsAndBounds, inMs, run, UNPREPARED } from '../../db/statement.ts'
 import { shownHeaders, timestampOf } from '../../webhooks/attempt/signature.ts'
 import type { LinkWorkflow } from '../../webhooks/queue/workflows.ts'
 import { type EndedAttempt, shownEnd, withMaskedQuery } from '../attempt-outcomes.ts'
@@ -81,7 +81,7 @@ export async function summariesOf(
   if (eventIds.length === 0) return () => NO_ATTEMPTS
   const [ids, smallest, largest] = idsAndBounds(eventIds)
   const parameters = [ids, lowerBound(smallest), largest, accountId]
-  const rows = await run<DispatchSummary & { eventId: string }>(db, SUMMARIES, parameters, { prepare: false })
+  const rows = await run<DispatchSummary & { eventId: string }>(db, SUMMARIES, parameters, UNPREPARED)
   const byEvent = new Map(rows.map((row) => [row.eventId, row]))
   return (eventId) => byEvent.get(eventId) ?? NO_ATTEMPTS
 }
@@ -156,7 +156,7 @@ export async function dispatchesOf(
   shown: Shown,
 ): Promise<MessageInitShape<typeof DispatchSchema>[]> {
   const parameters = [eventId, accountId, lowerBound(eventId)]
-  const rows = await run<DispatchRow>(db, DISPATCHES, parameters, { prepare: false })
+  const rows = await run<DispatchRow>(db, DISPATCHES, parameters, UNPREPARED)
   const oldestFirst = rows.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
   return Promise.all(oldestFirst.map((row) => dispatchOf(row, shown)))
 }

@@ -7,7 +7,7 @@ import {
 } from '../../../gen/verdict/v1/outcomes_pb.ts'
 import type { Database } from '../../db/connect.ts'
 import { type EventKind, NEEDS_MESSAGE } from '../../db/event-kinds.ts'
-import { idsAndBounds, run, uuidArray } from '../../db/statement.ts'
+import { idsAndBounds, run, UNPREPARED, uuidArray } from '../../db/statement.ts'
 import { readStored } from '../../db/stored-json.ts'
 
 // The rows of the recipients have the evidence for outcomes.
@@ -51,7 +51,7 @@ export async function evidencesOf(
   const messageIds = outcomes.map(({ messageId }) => messageId)
   const eventIds = outcomes.map(({ id }) => id)
   const parameters = [...idsAndBounds(messageIds), uuidArray(eventIds)]
-  const rows = await run<EvidenceRow>(db, EVIDENCE, parameters, { prepare: false })
+  const rows = await run<EvidenceRow>(db, EVIDENCE, parameters, UNPREPARED)
   const byEvent = new Map(rows.map((row) => [row.eventId, evidenceOfRow(row)]))
   return (eventId) => byEvent.get(eventId) ?? {}
 }

@@ -5,7 +5,7 @@ import type { Database } from '../../db/connect.ts'
 import { publicId } from '../../db/ids.ts'
 import { feedbackNames, kindNames, reasonNames, statusNames } from '../../db/outcome-names.ts'
 import type { events } from '../../db/schema.ts'
-import { idsAndBounds, run } from '../../db/statement.ts'
+import { idsAndBounds, run, UNPREPARED } from '../../db/statement.ts'
 import { shownEnd } from '../attempt-outcomes.ts'
 import { type DispatchSummary, summariesOf } from './event-dispatches.ts'
 import { type EventEvidence, evidenceOfReport, evidencesOf } from './event-evidence.ts'
@@ -48,7 +48,7 @@ export async function fieldsOfEvents(
 async function subjectsOf(db: Database, rows: readonly EventRow[]): Promise<Map<string, string>> {
   if (rows.length === 0) return new Map()
   const messageIds = rows.map(({ messageId }) => messageId)
-  const found = await run<{ id: string; subject: string }>(db, SUBJECTS, idsAndBounds(messageIds), { prepare: false })
+  const found = await run<{ id: string; subject: string }>(db, SUBJECTS, idsAndBounds(messageIds), UNPREPARED)
   return new Map(found.map(({ id, subject }) => [id, subject]))
 }
 

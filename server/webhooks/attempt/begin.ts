@@ -3,7 +3,7 @@ import { createCollector, jsonArray } from '../../db/collector.ts'
 import type { Database } from '../../db/connect.ts'
 import { evidenceOf, reportEvidenceOf, type StoredEvent } from '../../db/delivery-event.ts'
 import { NEEDS_MESSAGE } from '../../db/event-kinds.ts'
-import { idsAndBounds, inMs, run, uuidArray } from '../../db/statement.ts'
+import { idsAndBounds, inMs, run, UNPREPARED, uuidArray } from '../../db/statement.ts'
 import { unknownAttempts } from './end.ts'
 import { TARGET_COLUMNS, type TargetRow } from './target.ts'
 
@@ -142,7 +142,7 @@ export function createReadEvent(db: Database): (key: EventKey) => Promise<Stored
       const ids = idsAndBounds(requests.map(({ eventId }) => eventId))
       const messageIds = idsAndBounds(requests.map(({ messageId }) => messageId))
       const parameters = [...ids, ...messageIds]
-      const rows = await run<EventRow>(db, EVENTS, parameters, { prepare: false })
+      const rows = await run<EventRow>(db, EVENTS, parameters, UNPREPARED)
       const byId = new Map(rows.filter(isWhole).map((row) => [row.id, eventOf(row)]))
       return requests.map(({ eventId }) => byId.get(eventId))
     },

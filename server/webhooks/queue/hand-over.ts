@@ -1,7 +1,7 @@
 import { runEvery } from '../../async/run-every.ts'
 import { jsonArray } from '../../db/collector.ts'
 import type { Database } from '../../db/connect.ts'
-import { inMs, run } from '../../db/statement.ts'
+import { inMs, run, UNPREPARED } from '../../db/statement.ts'
 import { ENDED_NOW, intoDispatchHistory, MAX_CANCELLED, unknownAttempts } from '../attempt/end.ts'
 import type { StoredOutcome } from '../post/post-outcomes.ts'
 import { groupDispatches, type PendingDispatch } from './groups.ts'
@@ -72,7 +72,7 @@ function createEndLostLeases(db: Database): () => Promise<void> {
   return async () => {
     const nowMs = performance.now()
     const backMs = nowMs < allAtMs ? Math.ceil(nowMs - fromMs) + LATEST_COMMIT_MS : ALL_MS
-    await run(db, END_LOST_LEASES, [backMs], { prepare: false })
+    await run(db, END_LOST_LEASES, [backMs], UNPREPARED)
     fromMs = nowMs
     if (backMs === ALL_MS) allAtMs = nowMs + ALL_EVERY_MS
   }

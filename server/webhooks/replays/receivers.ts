@@ -2,7 +2,7 @@ import type { ReplayFilter } from '../../../gen/verdict/admin/v1/replays_pb.ts'
 import type { Database } from '../../db/connect.ts'
 import { parsePublicId, publicId } from '../../db/ids.ts'
 import type { events } from '../../db/schema.ts'
-import { run } from '../../db/statement.ts'
+import { run, UNPREPARED } from '../../db/statement.ts'
 import { failField } from '../../errors.ts'
 import { asksFor } from '../../ledger/tail.ts'
 import {
@@ -35,7 +35,7 @@ export async function receiversOfEvent(db: Database, row: EventRow, named: strin
   if (named !== undefined) return [await readNamedEndpoint(db, row.accountId, named)]
   const enabled = await enabledEndpoints(db, row.accountId)
   // Only a plan made for these ids leaves out the days that cannot hold them.
-  const asking = await run<{ id: string }>(db, ASKING, [row.id, row.messageId], { prepare: false })
+  const asking = await run<{ id: string }>(db, ASKING, [row.id, row.messageId], UNPREPARED)
   return (asking.length > 0 ? asking : enabled).map(({ id }) => id)
 }
 

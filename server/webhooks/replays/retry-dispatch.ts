@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '../../db/connect.ts'
 import { parsePublicId } from '../../db/ids.ts'
-import { run } from '../../db/statement.ts'
+import { run, UNPREPARED } from '../../db/statement.ts'
 import { fail } from '../../errors.ts'
 import type { Workflows } from '../queue/workflows.ts'
 
@@ -57,7 +57,7 @@ export async function retryDispatch(parts: RetryParts, accountId: string, shown:
 async function startedWorkflow(db: Database, accountId: string, id: string, shown: string): Promise<string | null> {
   const giveUpAtMs = Date.now() + START_MS
   for (;;) {
-    const [found] = await run<FoundDispatch>(db, RETRY, [id, accountId], { prepare: false })
+    const [found] = await run<FoundDispatch>(db, RETRY, [id, accountId], UNPREPARED)
     if (!found) throw noDispatch(shown)
     if (found.state !== 'waiting') {
       throw fail('wrong_state', `The dispatch has ended: it is ${found.state}. Replay its event to send it again.`)
