@@ -1,4 +1,4 @@
-import { ConnectError, createServiceImplSpec } from '@connectrpc/connect'
+import { createServiceImplSpec } from '@connectrpc/connect'
 import { expect, test } from 'vitest'
 import { ActorKind, AuditService } from '../../gen/verdict/admin/v1/audit_pb.ts'
 import { createKey } from '../../server/access/api-keys.ts'
@@ -7,9 +7,8 @@ import { record } from '../../server/access/audit/record-change.ts'
 import { createAuditService } from '../../server/admin/audit.ts'
 import { publicId } from '../../server/db/ids.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
-import { contentsOfError } from '../../server/errors.ts'
 import { testAccount } from '../harness/account.ts'
-import { startDashboard } from '../harness/person.ts'
+import { faultsOf, startDashboard } from '../harness/person.ts'
 
 const ENTRIES = 25
 
@@ -23,12 +22,6 @@ for (let i = 0; i < ENTRIES; i++) {
   const action = i % 5 === 0 ? 'domain.delete' : 'domain.create'
   await record(account.db, { ...operator, action, target: `${i}.test` })
 }
-
-const faultsOf = (call: Promise<unknown>) =>
-  call.then(
-    () => expect.unreachable('the call succeeded'),
-    (error) => contentsOfError(ConnectError.from(error)),
-  )
 
 /** The targets of all pages, and the size of each page. */
 async function pages(request: { action?: string; limit?: number }) {

@@ -14,19 +14,13 @@ import { apiKeys } from '../../server/db/schema.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
 import { contentsOfError } from '../../server/errors.ts'
 import { testAccount } from '../harness/account.ts'
-import { startDashboard } from '../harness/person.ts'
+import { faultsOf, startDashboard } from '../harness/person.ts'
 
 const account = await testAccount()
 const service = createServiceImplSpec<typeof KeyService>(KeyService, createKeyService(account))
 const dashboard = await startDashboard({ ...account, services: [service] })
 const ann = await dashboard.person({ accountId: account.accountId, role: 'member' })
 const keys = ann.client(KeyService)
-
-const faultsOf = (call: Promise<unknown>) =>
-  call.then(
-    () => expect.unreachable('the call succeeded'),
-    (error) => contentsOfError(ConnectError.from(error)),
-  )
 
 test('a new key is shown once, works, and is listed without its secret', async () => {
   const expiresAt = timestampFromDate(new Date('2099-01-01T00:00:00Z'))

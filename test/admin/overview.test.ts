@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { timestampDate, timestampFromDate, timestampFromMs } from '@bufbuild/protobuf/wkt'
-import { ConnectError, createServiceImplSpec } from '@connectrpc/connect'
+import { createServiceImplSpec } from '@connectrpc/connect'
 import { expect, test } from 'vitest'
 import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { Granularity, SendingState } from '../../gen/verdict/v1/stats_pb.ts'
@@ -14,12 +14,11 @@ import { hourlyStats, messages, openDispatches, webhookHours } from '../../serve
 import { run } from '../../server/db/statement.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
 import { createDomain } from '../../server/domains/domains.ts'
-import { contentsOfError } from '../../server/errors.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
 import { simulatedId } from '../../server/reputation/simulated.ts'
 import { type EndpointWithSecret, putFirst } from '../../server/webhooks/endpoints/change-endpoints.ts'
 import { testAccount } from '../harness/account.ts'
-import { startDashboard } from '../harness/person.ts'
+import { faultsOf, startDashboard } from '../harness/person.ts'
 import { HOSTS } from '../services/api.ts'
 
 const HOUR_MS = 3_600_000
@@ -52,12 +51,6 @@ async function another() {
   const { id } = await createAccount(account.db, account.clock, 'Another')
   return { id, overview: await overviewOf(id) }
 }
-
-const faultsOf = (call: Promise<unknown>) =>
-  call.then(
-    () => expect.unreachable('the call succeeded'),
-    (error) => contentsOfError(ConnectError.from(error)),
-  )
 
 const at = (time: string) => timestampFromDate(new Date(time))
 

@@ -1,5 +1,5 @@
 import { timestampMs } from '@bufbuild/protobuf/wkt'
-import { ConnectError, createServiceImplSpec } from '@connectrpc/connect'
+import { createServiceImplSpec } from '@connectrpc/connect'
 import { beforeEach, expect, test } from 'vitest'
 import { DomainService } from '../../gen/verdict/admin/v1/domains_pb.ts'
 import { createPausedDomainService } from '../../server/admin/domains.ts'
@@ -11,10 +11,9 @@ import { newId, publicId } from '../../server/db/ids.ts'
 import { auditEntries } from '../../server/db/people-schema.ts'
 import { breakers, hourlyStats, refusedSends } from '../../server/db/schema.ts'
 import { createDomain, type Domain } from '../../server/domains/domains.ts'
-import { contentsOfError } from '../../server/errors.ts'
 import { BREAKER_REFUSED, createBreaker } from '../../server/reputation/breaker.ts'
 import { testAccount } from '../harness/account.ts'
-import { startDashboard } from '../harness/person.ts'
+import { faultsOf, startDashboard } from '../harness/person.ts'
 
 const HOUR_MS = 3_600_000
 const sealer = createSealer([{ id: 'k', key: Buffer.alloc(32, 1) }])
@@ -41,11 +40,6 @@ const domainId = () => publicId('dom', domain.id)
 const pauseOf = async (who?: keyof typeof people) => (await client(who).getPause({ domainId: domainId() })).pause
 const resume = (who?: keyof typeof people, reason = 'The list was cleaned') =>
   client(who).resumeDomain({ domainId: domainId(), reason })
-const faultOf = (call: Promise<unknown>) =>
-  call.then(
-    () => expect.unreachable('the call succeeded'),
-    (error) => contentsOfError(ConnectError.from(error)),
-  )
 const sending = () =>
   createBreaker({ db: account.db, limits: DEFAULT_LIMITS })
     .peek(accountId, domain.name)
@@ -82,7 +76,7 @@ async function refuse(sender: string, message = BREAKER_REFUSED): Promise<void> 
 
 test('a domain that sends as it likes has no pause, and cannot be resumed', async () => {
   expect(await pauseOf('reader')).toBeUndefined()
-  expect(await faultOf(resume())).toMatchObject({ reason: 'invalid_payload', fields: [{ field: 'domain_id' }] })
+  expect(await faultsOf(resume())).toMatchObject({ reason: 'invalid_payload', fields: [{ field: 'domain_id' }] })
 })
 
 test('a pause says since when, until when, for which emails, and how many sends it refused', async () => {
@@ -106,8 +100,8 @@ test('a pause says since when, until when, for which emails, and how many sends 
 
 test('an owner resumes a domain with a reason, once in 24 hours; the operator at any time', async () => {
   await pauseIt()
-  expect(await faultOf(resume('member'))).toMatchObject({ reason: 'insufficient_role' })
-  expect(await faultOf(resume('owner', ' '))).toMatchObject({ fields: [{ field: 'reason' }] })
+  expect(await faultsOf(resume('member'))).toMatchObject({ reason: 'insufficient_role' })
+  expect(await faultsOf(resume('owner', ' '))).toMatchObject({ fields: [{ field: 'reason' }] })
   await resume()
   expect(await sending()).toBe('throttled')
   const { refusesAll, until } = (await pauseOf())!
@@ -120,7 +114,7 @@ test('an owner resumes a domain with a reason, once in 24 hours; the operator at
     actorName: people.owner.email,
   })
   await account.db.update(breakers).set({ state: 'open' }).where(eq(breakers.domain, domain.name))
-  const { reason, message, retryAfterSeconds } = await faultOf(resume())
+  const { reason, message, retryAfterSeconds } = await faultsOf(resume())
   expect(reason).toBe('rate_limit_exceeded')
   expect(message).toMatch(/An owner can do that again after \d{4}-\d\d-\d\d \d\d:\d\d UTC/)
   expect(retryAfterSeconds).toBeGreaterThan((23 * HOUR_MS) / 1_000)
@@ -144,6 +138,6 @@ test('what bounced before it was resumed does not pause it again', async () => {
 
 test('the domain of another account does not exist', async () => {
   const id = publicId('dom', newId(Date.now()))
-  expect(await faultOf(client().getPause({ domainId: id }))).toMatchObject({ reason: 'not_found' })
-  expect(await faultOf(client().resumeDomain({ domainId: id, reason: 'x' }))).toMatchObject({ reason: 'not_found' })
+  expect(await faultsOf(client().getPause({ domainId: id }))).toMatchObject({ reason: 'not_found' })
+  expect(await faultsOf(client().resumeDomain({ domainId: id, reason: 'x' }))).toMatchObject({ reason: 'not_found' })
 })

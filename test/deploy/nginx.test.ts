@@ -5,7 +5,6 @@ import { KEEP_ALIVE_MS } from '../../server/http/listener/http1.ts'
 import { read } from './environment.ts'
 
 const server = read('deploy/nginx/verdict.conf')
-const upstream = read('deploy/nginx/upstream.conf')
 const numbers = (text: string, directive: string, unit: string) =>
   [...text.matchAll(new RegExp(`^\\s*${directive} (\\d+)${unit};`, 'gm'))].map(([, number]) => Number(number))
 
@@ -22,9 +21,12 @@ test('nginx lets a body through that the API refuses itself', () => {
   expect(megabytes! * 2 ** 20).toBeGreaterThan(REQUEST_LIMITS.bytes)
 })
 
-test('nginx closes an idle connection before the API does', () => {
-  const seconds = numbers(upstream, 'keepalive_timeout', 's')
-  expect(seconds).toHaveLength(2)
+test.each([
+  ['nginx/upstream.conf', 2],
+  ['cells/nginx.conf', 4],
+])('nginx closes an idle connection before the API does: %s', (file, upstreams) => {
+  const seconds = numbers(read(`deploy/${file}`), 'keepalive_timeout', 's')
+  expect(seconds).toHaveLength(upstreams)
   for (const each of seconds) expect(each * 1000).toBeLessThan(KEEP_ALIVE_MS)
 })
 

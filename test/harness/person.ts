@@ -1,7 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import type { DescService } from '@bufbuild/protobuf'
-import { type Client, createClient, createServiceImplSpec, type ServiceImplSpec } from '@connectrpc/connect'
+import {
+  type Client,
+  ConnectError,
+  createClient,
+  createServiceImplSpec,
+  type ServiceImplSpec,
+} from '@connectrpc/connect'
 import { createConnectTransport } from '@connectrpc/connect-node'
+import { expect } from 'vitest'
 import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { createHeavyCallLimit } from '../../server/access/heavy-calls.ts'
 import { createKeyGate } from '../../server/access/key-gate.ts'
@@ -19,6 +26,7 @@ import type { Database } from '../../server/db/connect.ts'
 import { createSealer, type Sealer } from '../../server/db/encryption.ts'
 import { newId, publicId } from '../../server/db/ids.ts'
 import { credentials, members, people, sessions } from '../../server/db/people-schema.ts'
+import { contentsOfError } from '../../server/errors.ts'
 import { createApp } from '../../server/http/app.ts'
 import { listen } from '../../server/http/listener/listen.ts'
 import type { Frames } from '../../server/http/site/frame-routes.ts'
@@ -198,6 +206,13 @@ export const personService = ({ db, clock }: Pick<DashboardOptions, 'db' | 'cloc
       about: { version: 'test', region: 'eu' },
       publicUrl: () => 'http://verdict.test',
     }),
+  )
+
+/** What a call answers that is refused. */
+export const faultsOf = (call: Promise<unknown>) =>
+  call.then(
+    () => expect.unreachable('the call succeeded'),
+    (error) => contentsOfError(ConnectError.from(error)),
   )
 
 const newSealer = () => createSealer([{ id: 'test', key: randomBytes(32) }])

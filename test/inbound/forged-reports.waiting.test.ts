@@ -9,7 +9,7 @@ import type { Report } from '../../server/inbound/report.ts'
 import { createBreaker } from '../../server/reputation/breaker.ts'
 import { mx } from '../harness/dns.ts'
 import { oldReturnPath } from './old-return-path.ts'
-import { arf, dsn } from './report-forms.ts'
+import { arf, bounceOf, dsn } from './report-forms.ts'
 import { startInboundWorld } from './world.ts'
 
 // A recipient knows the return path of the message that they got, and writes reports about other recipients.
@@ -25,9 +25,6 @@ beforeEach(async () => {
   world.exchanger.messages.length = 0
 })
 
-const failure = (email: string) =>
-  `Final-Recipient: rfc822; ${email}\nAction: failed\nStatus: 5.1.1\nDiagnostic-Code: smtp; 550 5.1.1 no such user`
-const bounceOf = (...emails: string[]) => dsn({ fields: emails.map(failure) })
 const complaintOf = (email: string) => arf({ fields: `Original-Rcpt-To: ${email}\n` })
 
 /** The return path that the server of a domain got with the last message. */

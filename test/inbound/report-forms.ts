@@ -41,6 +41,12 @@ export function dsn({ notice = 'It did not work.', fields, original = RETURNED }
   ])
 }
 
+const failure = (email: string) =>
+  `Final-Recipient: rfc822; ${email}\nAction: failed\nStatus: 5.1.1\nDiagnostic-Code: smtp; 550 5.1.1 no such user`
+
+/** The notification that these mailboxes do not exist. */
+export const bounceOf = (...emails: string[]) => dsn({ fields: emails.map(failure) })
+
 interface Dsn {
   notice?: string
   fields: string[]

@@ -6,7 +6,7 @@ import { run } from '../../server/db/statement.ts'
 import { createClaim } from '../../server/ledger/claim.ts'
 import { newClaim } from '../harness/claim.ts'
 import { mx } from '../harness/dns.ts'
-import { arf, dsn } from './report-forms.ts'
+import { arf, bounceOf } from './report-forms.ts'
 import { startInboundWorld } from './world.ts'
 
 // A chain of retries has one return path for each recipient domain. A report to it may be about any of its messages.
@@ -17,10 +17,6 @@ beforeEach(async () => {
   world.received.length = 0
   world.exchanger.reset()
 })
-
-const failure = (email: string) =>
-  `Final-Recipient: rfc822; ${email}\nAction: failed\nStatus: 5.1.1\nDiagnostic-Code: smtp; 550 5.1.1 no such user`
-const bounceOf = (...emails: string[]) => dsn({ fields: emails.map(failure) })
 
 /** Sends a message; the recipients that `refused` matches are refused for now. */
 function send(to: string[], { refused = /^$/, retryOf }: { refused?: RegExp; retryOf?: string } = {}) {
