@@ -45,12 +45,12 @@ export function examine(patient: Patient, groups = GROUPS): Promise<CheckResult[
 }
 
 /** Makes one check. A check that throws or takes too long has failed. */
-export async function findingOf(check: DoctorCheck, patient: Patient, checkMs = CHECK_MS): Promise<CheckFinding> {
+export async function findingOf(check: DoctorCheck, patient: Patient): Promise<CheckFinding> {
   const invalid = check.reads?.find((name) => patient.faults.some((fault) => fault.name === name))
   if (invalid) return skipped(`${invalid} is missing or invalid`)
-  const late = () => new Error(`no result within ${checkMs / 1_000} s`)
+  const late = () => new Error(`no result within ${CHECK_MS / 1_000} s`)
   try {
-    return await inTime((async () => check.run(patient))(), checkMs, late)
+    return await inTime((async () => check.run(patient))(), CHECK_MS, late)
   } catch (error) {
     return failure(`could not be examined: ${(error as Error).message}`, 'Try again, and look at the log of the API.')
   }

@@ -23,9 +23,9 @@ export const CHAIN_MS = 7 * 86_400_000
  * message, or to all recipients when all got it. The body is valid in a POSIX shell. It holds printable ASCII only, so
  * that a terminal shows every character.
  */
-export function commandOfSend(email: GetEmailResponse, url: string, nowMs = Date.now()): SendCommand {
+export function commandOfSend(email: GetEmailResponse, url: string): SendCommand {
   const { sandbox } = email
-  const { recipients, ...fields } = recipientsOf(email, nowMs)
+  const { recipients, ...fields } = recipientsOf(email)
   const missing = [
     ...missingIn(email),
     ...fields.missing.map((address) => `${address}: a bcc recipient needs a message of its own`),
@@ -45,8 +45,8 @@ export function commandOfSend(email: GetEmailResponse, url: string, nowMs = Date
 export const isMailboxOf = (mailbox: string, email: string) => mailbox === email || mailbox.endsWith(`<${email}>`)
 
 /** The fields of the repeat that differ from those of the message. A new send has no `retry_of`, like a first message. */
-function recipientsOf({ messageId, recipients, to, cc, bcc, createdAt }: GetEmailResponse, nowMs: number) {
-  const isOver = createdAt !== undefined && nowMs - timestampMs(createdAt) > CHAIN_MS
+function recipientsOf({ messageId, recipients, to, cc, bcc, createdAt }: GetEmailResponse) {
+  const isOver = createdAt !== undefined && Date.now() - timestampMs(createdAt) > CHAIN_MS
   const retryable = isOver ? [] : recipients.filter(({ retryable }) => retryable)
   const failed = recipients.filter(({ status, inDoubt }) => status !== DeliveryStatus.DELIVERED && !inDoubt)
   const chosen = [retryable, failed, recipients].find(({ length }) => length > 0) ?? []

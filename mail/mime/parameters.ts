@@ -1,5 +1,6 @@
 // A field's value with parameters (RFC 2045 5.1, RFC 2183 2), as in Content-Type and Content-Disposition.
 
+import { quote } from '../local-part.ts'
 import { decodeWords } from './encoded-words.ts'
 
 export interface Parameterised {
@@ -42,12 +43,10 @@ const IS_TOKEN = new RegExp(`^${TOKEN}$`)
 
 /** `text/calendar; method=REQUEST`, on one line. */
 export function showParameterised({ value, parameters }: Pick<Parameterised, 'value' | 'parameters'>): string {
-  return [value, ...parameters.map(([name, text]) => `${name}=${IS_TOKEN.test(text) ? text : quoted(text)}`)].join('; ')
+  return [value, ...parameters.map(([name, text]) => `${name}=${IS_TOKEN.test(text) ? text : quote(text)}`)].join('; ')
 }
 
 export const isToken = (text: string) => IS_TOKEN.test(text)
-
-const quoted = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
 
 /** A parameter's text for people, decoded from the forms of RFC 2231 or from encoded words. */
 export function textParameter({ parameters }: Pick<Parameterised, 'parameters'>, name: string): string | undefined {

@@ -84,9 +84,9 @@ export async function readRequest(request: SendRequest, door: Door): Promise<Mes
 }
 
 /** The same for a request without large contents. */
-export function readSendRequest(request: SendRequest, options?: RawOptions): Message {
-  const header = request.raw && readHeaderOf(request.raw, options)
-  return checkRequest(request, { ...options, header, contents: readContents(givenBy(request, header)) })
+export function readSendRequest(request: SendRequest): Message {
+  const header = request.raw && readHeaderOf(request.raw)
+  return checkRequest(request, { header, contents: readContents(givenBy(request, header)) })
 }
 
 type Header = ReturnType<typeof readHeaderOf> | undefined

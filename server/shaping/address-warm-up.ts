@@ -47,7 +47,7 @@ interface Allowance {
 
 export type AddressWarmUp = ReturnType<typeof createAddressWarmUp>
 
-export function createAddressWarmUp(db: Database, random: () => number = Math.random) {
+export function createAddressWarmUp(db: Database) {
   const allowances = createBoundedMap<Allowance>({ maxEntries: MAX_REMEMBERED })
 
   async function take(address: string, provider: string, emails: number): Promise<boolean> {
@@ -80,7 +80,7 @@ export function createAddressWarmUp(db: Database, random: () => number = Math.ra
   return {
     /** One of the addresses that may send this number of emails to the provider today, or undefined. */
     async choose(addresses: readonly string[], provider: string, emails: number): Promise<string | undefined> {
-      for (const address of shuffle(addresses, random)) if (await take(address, provider, emails)) return address
+      for (const address of shuffle(addresses)) if (await take(address, provider, emails)) return address
       return undefined
     },
   }
