@@ -10,21 +10,24 @@ import { createRoot } from 'react-dom/client'
 import { PersonService } from '../gen/verdict/admin/v1/person_pb.ts'
 import { AccountTransports } from './account/account-transports.ts'
 import { ConfirmationContext } from './confirmation/confirmation.ts'
-import { PasswordQuestion } from './confirmation/password-question.tsx'
 import { nonce } from './look/nonce.ts'
 import { cssVariables, theme } from './look/theme.ts'
+import { Asked } from './question/asked.tsx'
 import { createQuestion } from './question/question.ts'
 import { isRepeated, repeatAfterMs } from './repeats.ts'
 import { createPages } from './routes.tsx'
-import { createSessionEnd, SessionEndContext } from './session/session-end.ts'
-import { SignInQuestion } from './session/sign-in-question.tsx'
 import { createTransports } from './transport.ts'
 
 // What a first page does not show is loaded after it.
 const Notices = lazy(async () => ({ default: (await import('./feedback/notices.tsx')).Notices }))
+const PasswordDialog = lazy(async () => ({
+  default: (await import('./confirmation/password-dialog.tsx')).PasswordDialog,
+}))
+const SignInDialog = lazy(async () => ({ default: (await import('./session/sign-in-dialog.tsx')).SignInDialog }))
 
 const confirmation = createQuestion()
-const sessionEnd = createSessionEnd()
+/** Asks a person whose session has ended to sign in again, above the page with all that was typed there. */
+const sessionEnd = createQuestion()
 const router = createPages()
 const queries = new QueryClient({
   defaultOptions: {
@@ -67,14 +70,16 @@ createRoot(document.getElementById('root')!).render(
         <TransportProvider transport={transports()}>
           <AccountTransports value={transports}>
             <ConfirmationContext value={confirmation}>
-              <SessionEndContext value={sessionEnd}>
-                <RouterProvider router={router} />
-                <PasswordQuestion />
-                <SignInQuestion />
-                <Suspense>
-                  <Notices />
-                </Suspense>
-              </SessionEndContext>
+              <RouterProvider router={router} />
+              <Asked question={confirmation}>
+                <PasswordDialog />
+              </Asked>
+              <Asked question={sessionEnd}>
+                <SignInDialog question={sessionEnd} />
+              </Asked>
+              <Suspense>
+                <Notices />
+              </Suspense>
             </ConfirmationContext>
           </AccountTransports>
         </TransportProvider>

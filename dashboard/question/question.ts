@@ -1,5 +1,3 @@
-import { useSyncExternalStore } from 'react'
-
 /** A question to the person, for calls that go on when it is answered. */
 export interface Question {
   /** Resolves to whether it was answered as the call needs it. Calls that ask at the same time share one question. */
@@ -34,6 +32,3 @@ export function createQuestion(): Question {
     },
   }
 }
-
-/** Whether a question is open. */
-export const useIsAsked = ({ subscribe, isAsked }: Question) => useSyncExternalStore(subscribe, isAsked)

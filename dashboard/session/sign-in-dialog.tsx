@@ -3,15 +3,14 @@ import { Button, Stack } from '@mantine/core'
 import { useState } from 'react'
 import { PersonService } from '../../gen/verdict/admin/v1/person_pb.ts'
 import { Dialog } from '../dialog/dialog.tsx'
+import type { Question } from '../question/question.ts'
 import { CodeForm } from './code-form.tsx'
 import { currentPath, IssuerButton } from './issuer-button.tsx'
 import { hostOf } from './issuer-host.ts'
 import { PasswordForm } from './password-form.tsx'
-import { useSessionEnd } from './session-end.ts'
 
 /** Signing in again, as the same person. The call that found no session then goes on. */
-export function SignInDialog() {
-  const question = useSessionEnd()
+export function SignInDialog({ question }: { question: Question }) {
   const [needsCode, setNeedsCode] = useState(false)
   const person = useQuery(PersonService.method.getPerson, {}, { enabled: false })
   const issuer = person.data?.installation?.issuer
