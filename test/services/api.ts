@@ -9,6 +9,7 @@ import { createKey } from '../../server/access/api-keys.ts'
 import { SCOPES_OF } from '../../server/access/scopes.ts'
 import { createApi } from '../../server/api.ts'
 import { DEFAULT_LIMITS, type OperatorLimits } from '../../server/config/limits.ts'
+import { parsePublicId } from '../../server/db/ids.ts'
 import { readOn } from '../../server/db/replicas.ts'
 import { createAccount } from '../../server/directory/accounts.ts'
 import type { Findings } from '../../server/domains/dns-verifier.ts'
@@ -25,6 +26,8 @@ import { startSendingWorld, type World } from '../sending/world.ts'
 
 /** How long the imaginary Temporal keeps workflows. */
 export const RETENTION_MS = 86_400_000
+
+export const uuidOf = (shown: string): string => parsePublicId(shown.slice(0, 3) as 'evt', shown)!
 
 export type Api = Awaited<ReturnType<typeof startApi>>
 

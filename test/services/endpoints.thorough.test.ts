@@ -1,11 +1,11 @@
 import { afterEach, expect, test } from 'vitest'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { asc, eq } from '../../server/db/drizzle.ts'
-import { parsePublicId, publicId } from '../../server/db/ids.ts'
+import { publicId } from '../../server/db/ids.ts'
 import { openDispatches, webhookUrls } from '../../server/db/schema.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { untilEnd } from '../harness/until-end.ts'
-import { startApi } from './api.ts'
+import { startApi, uuidOf } from './api.ts'
 
 // Several endpoints of one account.
 
@@ -33,17 +33,16 @@ async function eventOf(message: object = {}, headers?: Record<string, string>): 
   const { message_id } = (await api.send(message, headers)).json
   return (await api.call('GET', `/api/v1/events?message_id=${message_id}`)).json.events[0].event_id
 }
-const uuid = (shown: string) => parsePublicId(shown.slice(0, 3) as 'evt', shown)!
 const event = async (id: string) => (await api.call('GET', `/api/v1/events/${id}`)).json
 /** Makes an attempt of a dispatch now. */
 const attempt = (dispatchId: string, number = 1) =>
-  api.attemptOnce({ dispatchId: uuid(dispatchId), number, nextDelayMs: 60_000, early: true })
+  api.attemptOnce({ dispatchId: uuidOf(dispatchId), number, nextDelayMs: 60_000, early: true })
 /** The endpoints that an event was dispatched to when it was stored. */
 const dispatchedTo = async (id: string) => {
   const rows = await api.world.db
     .select({ endpointId: openDispatches.endpointId })
     .from(openDispatches)
-    .where(eq(openDispatches.eventId, uuid(id)))
+    .where(eq(openDispatches.eventId, uuidOf(id)))
     .orderBy(asc(openDispatches.endpointId))
   return rows.map(({ endpointId }) => publicId('whk', endpointId))
 }
@@ -224,7 +223,7 @@ test('all endpoints get the same bytes, each with its own signature', async () =
   const id = await eventOf()
   const { dispatches } = await event(id)
   expect(dispatches).toMatchObject([
-    { dispatch_id: publicId('dsp', uuid(id)), endpoint_id: first.endpoint_id, kind: 'original' },
+    { dispatch_id: publicId('dsp', uuidOf(id)), endpoint_id: first.endpoint_id, kind: 'original' },
     { endpoint_id: other.endpoint_id, kind: 'original' },
   ])
   for (const { dispatch_id } of dispatches) await attempt(dispatch_id)
@@ -324,7 +323,7 @@ test('the URLs that an endpoint has had are kept, with the time of their end', a
     api.world.db
       .select({ version, url, replacedAt })
       .from(webhookUrls)
-      .where(eq(webhookUrls.endpointId, uuid(endpoint_id)))
+      .where(eq(webhookUrls.endpointId, uuidOf(endpoint_id)))
       .orderBy(asc(version))
   expect(await urls()).toMatchObject([
     { version: 1, url: `${receiver.url}/old`, replacedAt: expect.any(Date) },

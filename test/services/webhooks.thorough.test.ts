@@ -8,7 +8,7 @@ import { parsePublicId } from '../../server/db/ids.ts'
 import { attempts, events, openDispatches, webhookEndpoints, webhookHours } from '../../server/db/schema.ts'
 import { type ReceivedRequest, startReceiver } from '../harness/receiver.ts'
 import { untilEnd } from '../harness/until-end.ts'
-import { startApi } from './api.ts'
+import { startApi, uuidOf } from './api.ts'
 
 const api = await startApi()
 const receiver = untilEnd(await startReceiver())
@@ -231,8 +231,6 @@ test('a test is not stored and not counted', async () => {
   for (const table of [openDispatches, attempts, events]) expect(await api.world.db.$count(table)).toBe(0)
 })
 
-const uuid = (shown: string) => parsePublicId(shown.slice(0, 3) as 'evt', shown)!
-
 /** Creates a delivered event with a waiting dispatch and returns its id. */
 async function waitingEvent(): Promise<string> {
   const { message_id } = (await api.send()).json
@@ -240,7 +238,7 @@ async function waitingEvent(): Promise<string> {
 }
 
 const attempt = (shown: string, number: number) =>
-  api.attemptOnce({ dispatchId: uuid(shown), number, nextDelayMs: 0, early: true })
+  api.attemptOnce({ dispatchId: uuidOf(shown), number, nextDelayMs: 0, early: true })
 
 test('health shows attempts, failures since the last success, and waiting events', async () => {
   await put(receiver.url)
@@ -300,7 +298,7 @@ test('deleting the endpoint cancels waiting dispatches, in its commit and in Tem
   await api.world.db
     .update(openDispatches)
     .set({ workflowId: 'webhook-1' })
-    .where(eq(openDispatches.id, uuid(tried)))
+    .where(eq(openDispatches.id, uuidOf(tried)))
   const replayed = (await api.call('POST', `/api/v1/events/${untried}/replay`)).json.dispatch_id
   expect(await api.call('DELETE', PATH)).toMatchObject({ status: 200, json: {} })
 

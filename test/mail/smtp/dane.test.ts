@@ -8,7 +8,7 @@ import { daneKey } from '../../../mail/smtp/dane.ts'
 import { publicKeyInfo } from '../../../mail/smtp/der.ts'
 import { AUTHORITY, CERTIFICATE, EXPIRED_CERTIFICATE, SECOND_CERTIFICATE } from '../../harness/certificates.ts'
 import { a, cname, type DnsAct, mx, startDns } from '../../harness/dns.ts'
-import { engineWith, exchangerWith, outcomeOf, send } from './deliver.ts'
+import { engineWith, exchangerWith, OFFER, outcomeOf, send } from './deliver.ts'
 
 // Other files of the same process trust the authority of these certificates.
 beforeAll(() => setDefaultCACertificates(getCACertificates('bundled')))
@@ -27,7 +27,6 @@ test('hosts without TLSA records add nothing to the key of a site, and unknown o
 })
 
 const D = 'example.test'
-const OFFER = '250-mx.test\r\n250-PIPELINING\r\n250 STARTTLS'
 
 /** An answer that the resolver has validated. */
 const secure = (answers: Answer[]): DnsAct => ({

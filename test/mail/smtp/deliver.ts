@@ -21,6 +21,9 @@ const NO_DNS: Resolver = {
   txt: async () => ({ kind: 'nxdomain' }),
 }
 
+/** The response to EHLO of a server that offers TLS. */
+export const OFFER = '250-mx.test\r\n250-PIPELINING\r\n250 STARTTLS'
+
 /** Short deadlines, for tests. */
 export const QUICK = {
   dotMs: 10_000,

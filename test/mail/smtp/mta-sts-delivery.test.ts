@@ -16,7 +16,7 @@ import {
 } from '../../harness/certificates.ts'
 import { a, mx, startDns, txt } from '../../harness/dns.ts'
 import { startReceiver } from '../../harness/receiver.ts'
-import { engineWith, exchangerWith, send } from './deliver.ts'
+import { engineWith, exchangerWith, OFFER, send } from './deliver.ts'
 
 beforeAll(() => setDefaultCACertificates([...getCACertificates('default'), AUTHORITY, POLICY_AUTHORITY]))
 
@@ -26,7 +26,6 @@ afterEach(async () => {
 })
 
 const D = 'example.test'
-const OFFER = '250-mx.test\r\n250-PIPELINING\r\n250 STARTTLS'
 
 interface World {
   mode?: string

@@ -7,11 +7,10 @@ import { demandTls } from '../../../mail/smtp/tls.ts'
 import { createReach } from '../../../net/reach.ts'
 import { AUTHORITY, CERTIFICATE, RECEIVER_CERTIFICATE } from '../../harness/certificates.ts'
 import type { Script } from '../../harness/smtp-script.ts'
-import { exchangerWith, outcomeOf, send, siteOf, watchedEngineWith } from './deliver.ts'
+import { exchangerWith, OFFER, outcomeOf, send, siteOf, watchedEngineWith } from './deliver.ts'
 
 beforeAll(() => setDefaultCACertificates([...getCACertificates('default'), AUTHORITY]))
 
-const OFFER = '250-mx.test\r\n250-PIPELINING\r\n250 STARTTLS'
 /** What a server lacks, after what it has shown. */
 const LACKS = ['a greeting', 'TLS', 'a certificate', 'MAIL', 'RCPT', 'DATA', 'nothing'] as const
 type Lack = (typeof LACKS)[number]

@@ -18,11 +18,9 @@ import { eventually } from '../../harness/eventually.ts'
 import type { Exchanger } from '../../harness/exchanger.ts'
 import type { Script } from '../../harness/smtp-script.ts'
 import { outlast } from '../../harness/waits.ts'
-import { closedPort, deliveryTo, engineWith, exchangerWith, hostOf, outcomeOf, send, siteOf } from './deliver.ts'
+import { closedPort, deliveryTo, engineWith, exchangerWith, hostOf, OFFER, outcomeOf, send, siteOf } from './deliver.ts'
 
 beforeAll(() => setDefaultCACertificates([...getCACertificates('default'), AUTHORITY, POLICY_AUTHORITY]))
-
-const OFFER = '250-mx.test\r\n250-PIPELINING\r\n250 STARTTLS'
 
 function offering(script: Script = {}, tls: object = CERTIFICATE) {
   return exchangerWith({ ehlo: OFFER, ...script }, tls)

@@ -4,13 +4,12 @@ import { beforeAll, expect, test } from 'vitest'
 import type { Answer } from '../../../mail/dns/resolver.ts'
 import { createStsPolicies } from '../../../mail/smtp/sts-policies.ts'
 import { AUTHORITY, CERTIFICATE, POLICY_AUTHORITY, SECOND_CERTIFICATE } from '../../harness/certificates.ts'
-import { engineWith, exchangerWith, outcomeOf, send } from './deliver.ts'
+import { engineWith, exchangerWith, OFFER, outcomeOf, send } from './deliver.ts'
 
 // A policy refuses for good only when DNS has just said that it is the newest one.
 
 beforeAll(() => setDefaultCACertificates([...getCACertificates('default'), AUTHORITY, POLICY_AUTHORITY]))
 
-const OFFER = '250-mx.test\r\n250-PIPELINING\r\n250 STARTTLS'
 const PERMITTED = 'mx1.example.test'
 const OTHER = 'mx2.example.test'
 const ADDRESSES: Record<string, Record<string, string>> = {

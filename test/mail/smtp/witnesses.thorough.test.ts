@@ -14,14 +14,13 @@ import {
   RECEIVER_CERTIFICATE,
 } from '../../harness/certificates.ts'
 import type { Script } from '../../harness/smtp-script.ts'
-import { exchangerWith, hostOf, outcomeOf, send, watchedEngineWith } from './deliver.ts'
+import { exchangerWith, hostOf, OFFER, outcomeOf, send, watchedEngineWith } from './deliver.ts'
 
 // The law: what a server lacks is the recipient's only while another one shows it to this machine.
 
 beforeAll(() => setDefaultCACertificates([...getCACertificates('default'), AUTHORITY, POLICY_AUTHORITY]))
 afterEach(() => void vi.restoreAllMocks())
 
-const OFFER = '250-mx.test\r\n250-PIPELINING\r\n250 STARTTLS'
 /** The faults of one server, or by a fault of ours of all of them, with the outcome where it is the server's. */
 const FAULTS: Record<string, { theirs: string; script?: Script; tls?: object }> = {
   silent: { theirs: 'connection_timeout' },

@@ -12,7 +12,7 @@ import {
   RECEIVER_CERTIFICATE,
   SECOND_CERTIFICATE,
 } from '../../harness/certificates.ts'
-import { engineWith, exchangerWith, outcomeOf, send, siteOf } from './deliver.ts'
+import { engineWith, exchangerWith, OFFER, outcomeOf, send, siteOf } from './deliver.ts'
 
 // A certificate is judged by its dates only while our clock is right.
 
@@ -80,5 +80,3 @@ test('while our clock is wrong by more than an hour, a flaw of dates is a fault 
   )
   expect([...seen].sort()).toEqual(['delivered', 'our_fault', 'policy_block'])
 })
-
-const OFFER = '250-mx.test\r\n250-PIPELINING\r\n250 STARTTLS'

@@ -3,7 +3,7 @@ import { afterAll, beforeEach, expect, test } from 'vitest'
 import { AttemptOutcome, DispatchKind, DispatchState, EventService } from '../../../gen/verdict/v1/events_pb.ts'
 import { createKey } from '../../../server/access/api-keys.ts'
 import { eq, sql } from '../../../server/db/drizzle.ts'
-import { newId, parsePublicId, publicId } from '../../../server/db/ids.ts'
+import { newId, publicId } from '../../../server/db/ids.ts'
 import {
   attempts as attemptRows,
   dispatches as dispatchRows,
@@ -12,7 +12,7 @@ import {
 } from '../../../server/db/schema.ts'
 import { finishDispatches } from '../../../server/webhooks/attempt/end.ts'
 import { type Receiver, startReceiver } from '../../harness/receiver.ts'
-import { RETENTION_MS, startApi } from '../api.ts'
+import { RETENTION_MS, startApi, uuidOf } from '../api.ts'
 
 // The dispatches and attempts of an event, as the API shows them. Attempts are real POSTs; the tests make them one by
 // one, as a workflow would.
@@ -29,7 +29,6 @@ beforeEach(() => {
 
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 /** The UUID of a public id of any kind. */
-const uuidOf = (id: string) => parsePublicId(id.slice(0, 3) as 'evt', id)!
 /** The original dispatch of an event has the event's UUID. */
 const originalOf = (eventId: string) => publicId('dsp', uuidOf(eventId))
 const updateOriginal = (eventId: string, columns: PgUpdateSetSource<typeof openDispatches>) =>

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { EventService } from '../../../gen/verdict/v1/events_pb.ts'
 import { FeedbackKind } from '../../../gen/verdict/v1/outcomes_pb.ts'
 import { eq } from '../../../server/db/drizzle.ts'
-import { parsePublicId, publicId } from '../../../server/db/ids.ts'
+import { publicId } from '../../../server/db/ids.ts'
 import { openDispatches } from '../../../server/db/schema.ts'
 import { createFeedback } from '../../../server/inbound/feedback.ts'
 import type { Report } from '../../../server/inbound/report.ts'
@@ -11,7 +11,7 @@ import { startReceiver } from '../../harness/receiver.ts'
 import { PROTOCOLS, TRANSPORTS } from '../../harness/transports.ts'
 import { untilEnd } from '../../harness/until-end.ts'
 import { script } from '../../sending/world.ts'
-import { startApi } from '../api.ts'
+import { startApi, uuidOf } from '../api.ts'
 
 // Late bounces and complaints as events: listed, pushed to endpoints that ask for them, and replayed.
 
@@ -23,7 +23,6 @@ beforeEach(() => {
 })
 afterEach(() => api.call('DELETE', '/api/v1/webhook'))
 
-const uuid = (shown: string) => parsePublicId(shown.slice(0, 3) as 'evt', shown)!
 const setEndpoint = (lists: object = {}) =>
   api.call('PUT', '/api/v1/webhook', { body: { url: receiver.url, ...lists } })
 const list = async (query: string) => (await api.call('GET', `/api/v1/events?${query}`)).json.events
@@ -53,7 +52,7 @@ const bounceOf = (email: string): Report => ({
 })
 const complaintOf = (email: string): Report => ({ kind: 'complaint', type: 'abuse', addresses: [email] })
 const keep = (messageId: string, report: Report) =>
-  createFeedback({ db: api.world.db, clock: api.world.clock })({ messageId: uuid(messageId), position: 0 }, report)
+  createFeedback({ db: api.world.db, clock: api.world.clock })({ messageId: uuidOf(messageId), position: 0 }, report)
 
 const SENT = { tag: 'orders', metadata: { 10: 'ten', 9: '💌', b: 'x' }, tenant_id: 'shop-1' }
 /** Each test mails its own address, because an address that bounced is suppressed. */
@@ -67,7 +66,7 @@ async function sendTo(change: object = {}) {
 
 const dispatchesOf = async (eventId: string) =>
   (await api.call('GET', `/api/v1/events/${eventId}`)).json.dispatches as { dispatch_id: string; kind: string }[]
-const deliver = (dispatchId: string) => api.attemptOnce({ dispatchId: uuid(dispatchId), number: 1 })
+const deliver = (dispatchId: string) => api.attemptOnce({ dispatchId: uuidOf(dispatchId), number: 1 })
 
 test('a late bounce and a complaint are events of their message, and its outcome stays as it was', async () => {
   const { messageId, email } = await sendTo()
@@ -104,7 +103,7 @@ test('a report that comes twice makes one event and one dispatch', async () => {
   const results = await Promise.all([1, 2, 3].map(() => keep(messageId, bounceOf(email))))
   expect(results.sort()).toEqual(['kept', 'known', 'known'])
   expect(await list(`message_id=${messageId}&event=email.feedback`)).toHaveLength(1)
-  expect(await api.world.db.$count(openDispatches, eq(openDispatches.messageId, uuid(messageId)))).toBe(1)
+  expect(await api.world.db.$count(openDispatches, eq(openDispatches.messageId, uuidOf(messageId)))).toBe(1)
 })
 
 test('feedback has the status and the kind of its recipient; filters find it by kind, tag and status', async () => {
@@ -176,7 +175,7 @@ test('of a message with several outcomes the endpoint gets those with a status t
   const rows = await api.world.db
     .select()
     .from(openDispatches)
-    .where(eq(openDispatches.messageId, uuid(message_id)))
+    .where(eq(openDispatches.messageId, uuidOf(message_id)))
   const [bounced] = await list(`message_id=${message_id}&status=bounced`)
   expect(rows.map(({ eventId }) => publicId('evt', eventId))).toEqual([bounced.event_id])
 })
@@ -245,7 +244,7 @@ test('a replay of more events than one workflow takes starts several', async () 
   expect(count).toBe(51)
   expect(api.workflows.started.map(({ dispatches }) => dispatches.length)).toEqual([50, 1])
   expect(api.workflows.started.flatMap(({ dispatches }) => dispatches.map(({ id }) => id))).toEqual(
-    events.map(({ dispatch_id }: { dispatch_id: string }) => uuid(dispatch_id)),
+    events.map(({ dispatch_id }: { dispatch_id: string }) => uuidOf(dispatch_id)),
   )
 })
 
@@ -263,7 +262,7 @@ test('such a replay is refused whole when its first workflow cannot be started, 
   api.workflows.start = start
   const rows = await api.world.db.select().from(openDispatches).where(eq(openDispatches.kind, 'replay'))
   // The hand-over loop starts the workflow of a row without this time.
-  expect(rows.filter(({ messageId: id, handedOverAt }) => id === uuid(messageId) && !handedOverAt)).toHaveLength(1)
+  expect(rows.filter(({ messageId: id, handedOverAt }) => id === uuidOf(messageId) && !handedOverAt)).toHaveLength(1)
 })
 
 test('an outcome whose message is over 90 days old is not replayed: its payload would lack the evidence', async () => {

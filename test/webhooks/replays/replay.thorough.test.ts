@@ -1,12 +1,12 @@
 import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { Database } from '../../../server/db/connect.ts'
 import { and, asc, eq, getTableColumns, sql } from '../../../server/db/drizzle.ts'
-import { newId, parsePublicId, publicId, timeOfId } from '../../../server/db/ids.ts'
+import { newId, publicId, timeOfId } from '../../../server/db/ids.ts'
 import { openDispatches } from '../../../server/db/schema.ts'
 import { run } from '../../../server/db/statement.ts'
 import { findEndpoints } from '../../../server/webhooks/endpoints/endpoints.ts'
 import { createReplay } from '../../../server/webhooks/replays/replay.ts'
-import { type Api, startApi } from '../../services/api.ts'
+import { type Api, startApi, uuidOf } from '../../services/api.ts'
 
 // How the API accepts replays. replay-temporal.process.test.ts tests their workflows.
 
@@ -29,8 +29,6 @@ async function sent(change: object = {}, headers?: Record<string, string>) {
   return { messageId: message_id as string, eventIds: events.map((event: { event_id: string }) => event.event_id) }
 }
 
-const uuid = (shown: string) => parsePublicId(shown.slice(0, 3) as 'evt', shown)!
-
 async function dispatchesOf(eventId: string) {
   const { id, messageId, kind, attempt, workflowId, leaseUntil, ...times } = getTableColumns(openDispatches)
   const handedOver = sql<boolean>`${times.handedOverAt} is not null`
@@ -39,7 +37,7 @@ async function dispatchesOf(eventId: string) {
   return api.world.db
     .select({ id, messageId, kind, attempt, workflowId, leaseUntil, handedOver, wholeWindow })
     .from(openDispatches)
-    .where(eq(openDispatches.eventId, uuid(eventId)))
+    .where(eq(openDispatches.eventId, uuidOf(eventId)))
     .orderBy(asc(id))
 }
 
@@ -67,10 +65,10 @@ test('a replayed event has its own dispatch from attempt 1 on, made by one workf
     },
   ])
   const [original, replay] = await dispatchesOf(eventIds[0])
-  expect(original).toMatchObject({ id: uuid(eventIds[0]), kind: 'original', workflowId: null })
+  expect(original).toMatchObject({ id: uuidOf(eventIds[0]), kind: 'original', workflowId: null })
   expect(replay).toEqual({
-    id: uuid(json.dispatch_id),
-    messageId: uuid(messageId),
+    id: uuidOf(json.dispatch_id),
+    messageId: uuidOf(messageId),
     kind: 'replay',
     attempt: 1,
     workflowId: `replay-${eventIds[0]}-${json.dispatch_id.slice(-10)}`,
@@ -83,11 +81,11 @@ test('a replayed event has its own dispatch from attempt 1 on, made by one workf
     {
       workflowId: `replay-${eventIds[0]}-${json.dispatch_id.slice(-10)}`,
       accountId: api.world.account.id,
-      endpointId: uuid(json.dispatches[0].endpoint_id),
+      endpointId: uuidOf(json.dispatches[0].endpoint_id),
       kind: 'replay',
       dispatches: [
         {
-          ...{ id: uuid(json.dispatch_id), eventId: uuid(eventIds[0]), messageId: uuid(messageId) },
+          ...{ id: uuidOf(json.dispatch_id), eventId: uuidOf(eventIds[0]), messageId: uuidOf(messageId) },
           deadlineMs: atMs + 86_400_000,
         },
       ],
@@ -111,7 +109,7 @@ test('all events of a message are replayed in the order of its recipients, by on
   expect(api.workflows.started).toHaveLength(1)
   expect(api.workflows.started[0]).toMatchObject({
     workflowId: `replay-${json.events[0].dispatches[0].endpoint_id}-${eventIds[0]}-${json.events[0].dispatch_id.slice(-10)}`,
-    dispatches: eventIds.map((id: string) => ({ eventId: uuid(id), messageId: uuid(messageId) })),
+    dispatches: eventIds.map((id: string) => ({ eventId: uuidOf(id), messageId: uuidOf(messageId) })),
   })
 })
 
@@ -120,10 +118,10 @@ test('an event whose only endpoint was deleted a moment ago does not count as re
   const { messageId, eventIds } = await sent({ to: ['ann@example.net', 'bob@example.net'] })
   const [endpoint] = await findEndpoints(db, account.id)
   const events = eventIds.map((id: string, i: number) => {
-    return { id: uuid(id), messageId: uuid(messageId), endpointIds: [i === 0 ? endpoint!.id : newId(0)] }
+    return { id: uuidOf(id), messageId: uuidOf(messageId), endpointIds: [i === 0 ? endpoint!.id : newId(0)] }
   })
   const replay = createReplay({ db, clock, workflows: api.workflows, report: () => {} })
-  expect((await replay(account.id, events)).map(({ eventId }) => eventId)).toEqual([uuid(eventIds[0])])
+  expect((await replay(account.id, events)).map(({ eventId }) => eventId)).toEqual([uuidOf(eventIds[0])])
 })
 
 test('the event of a dry run is replayed like any other', async () => {
@@ -177,7 +175,7 @@ test('on day 89 an event is replayable, on day 91 it is a 410 for every caller',
   days = 89
   expect((await replayEvent(event_id, undefined, later)).status).toBe(200)
   days = 91
-  const unknown = publicId('evt', newId(timeOfId(uuid(event_id))))
+  const unknown = publicId('evt', newId(timeOfId(uuidOf(event_id))))
   for (const id of [event_id, unknown]) {
     for (const key of [later.keys.live, later.keys.stranger]) {
       const { status, json } = await replayEvent(id, key, later)
@@ -196,7 +194,7 @@ test('a replay whose workflow cannot be started is a 500 and leaves nothing behi
   expect(json.message).toBe('The replay could not be started in Temporal. Nothing was dispatched; it is safe to retry.')
   const reports = api.errors.filter((error) => error.startsWith('a replay'))
   expect(reports).toEqual(['a replay could not be started: PERMISSION_DENIED'])
-  const isReplay = and(eq(openDispatches.messageId, uuid(messageId)), eq(openDispatches.kind, 'replay'))
+  const isReplay = and(eq(openDispatches.messageId, uuidOf(messageId)), eq(openDispatches.kind, 'replay'))
   expect(await api.world.db.$count(openDispatches, isReplay)).toBe(0)
 })
 
