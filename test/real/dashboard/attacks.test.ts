@@ -10,7 +10,7 @@ import { type Receiver, startReceiver } from '../../harness/receiver.ts'
 import { listenUntilEnd, untilEnd } from '../../harness/until-end.ts'
 import { loaded } from './browser.ts'
 import { firstDomain, firstInInbox, type Installation, startInstallation, storeReplay } from './installation.ts'
-import { type Owner, signUp } from './owner.ts'
+import { type Owner, openOwner } from './owner.ts'
 import { PAGES, pathOf } from './pages.ts'
 
 // What an attacker would try on a person who is signed in, in Chromium: text that wants to be a page, a page of another
@@ -51,9 +51,7 @@ beforeAll(async () => {
       STORE_CONTENT: 'true',
     }),
   )
-  ;({ context, faults } = await installation.browser.context(installation.ready.url))
-  page = await context.newPage()
-  owner = await signUp(page, installation.setUpLink)
+  ;({ context, faults, page, owner } = await openOwner(installation))
   await call('PUT', '/webhook', { url: receiver.url, events: ['email.delivery', 'email.feedback'] })
   messages = await sendHostile()
 }, 240_000)

@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { untilEnd } from '../../harness/until-end.ts'
 import { axeFindings, loaded } from './browser.ts'
 import { type Installation, startInstallation } from './installation.ts'
-import { signUp } from './owner.ts'
+import { openOwner } from './owner.ts'
 
 // What a person chooses: the simulator on the overview; the range, columns and saved filters of a list; the palette.
 
@@ -14,11 +14,9 @@ let base: string
 
 beforeAll(async () => {
   installation = untilEnd(await startInstallation())
-  const opened = await installation.browser.context(installation.ready.url, { viewport: { width: 1440, height: 900 } })
-  faults = opened.faults
-  page = await opened.context.newPage()
-  const { account } = await signUp(page, installation.setUpLink)
-  base = `${installation.ready.url}/dashboard/${account}`
+  const opened = await openOwner(installation, { viewport: { width: 1440, height: 900 } })
+  ;({ page, faults } = opened)
+  base = `${installation.ready.url}/dashboard/${opened.account}`
   const { ready } = installation
   const send = (to: string, tag: string) =>
     fetch(`${ready.url}/api/v1/emails/send`, {

@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { type Receiver, startReceiver } from '../../harness/receiver.ts'
 import { untilEnd } from '../../harness/until-end.ts'
 import { type Installation, startInstallation } from './installation.ts'
-import { signUp } from './owner.ts'
+import { openOwner } from './owner.ts'
 
 // An owner gives two services an endpoint each, and sees an event on its way to both.
 
@@ -16,10 +16,7 @@ let account: string
 beforeAll(async () => {
   receiver = untilEnd(await startReceiver())
   installation = untilEnd(await startInstallation())
-  const opened = await installation.browser.context(installation.ready.url)
-  faults = opened.faults
-  page = await opened.context.newPage()
-  ;({ account } = await signUp(page, installation.setUpLink))
+  ;({ page, faults, account } = await openOwner(installation))
 }, 240_000)
 
 const button = (name: string) => page.getByRole('button', { name, exact: true })

@@ -5,7 +5,7 @@ import { newId, parsePublicId } from '../../../server/db/ids.ts'
 import { untilEnd } from '../../harness/until-end.ts'
 import { axeFindings } from './browser.ts'
 import { firstDomain, type Installation, startInstallation } from './installation.ts'
-import { signUp } from './owner.ts'
+import { openOwner } from './owner.ts'
 
 // What the list of messages and the page of a message say about one of several recipients.
 
@@ -16,11 +16,9 @@ let list: string
 
 beforeAll(async () => {
   installation = untilEnd(await startInstallation({ STORE_CONTENT: 'true' }))
-  const opened = await installation.browser.context(installation.ready.url)
-  faults = opened.faults
-  page = await opened.context.newPage()
-  const { account } = await signUp(page, installation.setUpLink)
-  list = `${installation.ready.url}/dashboard/${account}/messages`
+  const opened = await openOwner(installation)
+  ;({ page, faults } = opened)
+  list = `${installation.ready.url}/dashboard/${opened.account}/messages`
 }, 240_000)
 
 const shows = (text: string | RegExp, within: Page | Locator = page) => within.getByText(text).first().waitFor()

@@ -8,7 +8,7 @@ import { type Aiosmtpd, startAiosmtpd } from '../aiosmtpd.ts'
 import { eventually } from '../daemon.ts'
 import { axeFindings, loaded } from './browser.ts'
 import { type Installation, startInstallation } from './installation.ts'
-import { type Owner, signUp } from './owner.ts'
+import { type Owner, openOwner } from './owner.ts'
 
 // People who are notified, at a real mailbox and a chat. Each test goes on where the one before it ended.
 
@@ -32,10 +32,7 @@ beforeAll(async () => {
       WEBHOOK_ALLOW_SUBNETS: '127.0.0.0/8',
     }),
   )
-  const { context, faults: found } = await installation.browser.context(installation.ready.url)
-  faults = found
-  page = await context.newPage()
-  owner = await signUp(page, installation.setUpLink)
+  ;({ faults, page, owner } = await openOwner(installation))
 }, 300_000)
 
 const shows = (text: string | RegExp, within: Page | Locator = page) => within.getByText(text).first().waitFor()

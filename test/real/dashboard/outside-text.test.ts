@@ -4,7 +4,7 @@ import { type Exchanger, startExchanger } from '../../harness/exchanger.ts'
 import { type Receiver, startReceiver } from '../../harness/receiver.ts'
 import { untilEnd } from '../../harness/until-end.ts'
 import { type Installation, startInstallation } from './installation.ts'
-import { signUp } from './owner.ts'
+import { openOwner } from './owner.ts'
 
 const HTML = '<img src="/x" onerror="window.owned=1"><script>window.owned=1</script><a href="javascript:owned=1">x</a>'
 const CONTROLS = '\x1b[31m\u202egnp.exe\u202c'
@@ -29,10 +29,7 @@ beforeAll(async () => {
       SMTP_ALLOW_SUBNETS: '127.0.0.0/8',
     }),
   )
-  const opened = await installation.browser.context(installation.ready.url)
-  faults = opened.faults
-  page = await opened.context.newPage()
-  ;({ account } = await signUp(page, installation.setUpLink))
+  ;({ page, faults, account } = await openOwner(installation))
   await page.getByRole('navigation').getByRole('link', { name: 'Settings' }).click()
   await page.getByRole('link', { name: 'Webhook' }).click()
   await page.getByLabel('URL').fill(receiver.url)

@@ -1,4 +1,5 @@
-import type { Page } from 'playwright-core'
+import type { BrowserContextOptions, Page } from 'playwright-core'
+import type { Installation } from './installation.ts'
 
 export interface Owner {
   email: string
@@ -17,6 +18,14 @@ export async function signUp(page: Page, setUpLink: string): Promise<Owner> {
   await page.getByRole('button', { name: 'Create sign-in' }).click()
   await page.waitForURL(/\/dashboard\/acc_/)
   return { email, password, account: accountOf(page) }
+}
+
+/** A page on which the first person has set up their sign-in. `faults` is that of its context. */
+export async function openOwner({ browser, ready, setUpLink }: Installation, options?: BrowserContextOptions) {
+  const { context, faults } = await browser.context(ready.url, options)
+  const page = await context.newPage()
+  const owner = await signUp(page, setUpLink)
+  return { context, faults, page, owner, account: owner.account }
 }
 
 const accountOf = (page: Page) => new URL(page.url()).pathname.split('/')[2]!

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { untilEnd } from '../../harness/until-end.ts'
 import { axeFindings, loaded, OBSERVE_SHIFT } from './browser.ts'
 import { firstDomain, firstInInbox, type Installation, startInstallation, storeReplay } from './installation.ts'
-import { type Owner, signIn, signUp } from './owner.ts'
+import { type Owner, openOwner, signIn } from './owner.ts'
 import { type Ids, PAGES, pathOf } from './pages.ts'
 
 let installation: Installation
@@ -14,18 +14,19 @@ let ids: Ids
 
 beforeAll(async () => {
   installation = untilEnd(await startInstallation())
-  const { ready, send, setUpLink, browser } = installation
-  ;({ context, faults } = await browser.context(ready.url))
-  const page = await context.newPage()
-  owner = await signUp(page, setUpLink)
-  const message = await send({ to: 'mailbox_full@simulator.test' })
-  await send({ to: 'delivered@simulator.test' })
+  const opened = await openOwner(installation)
+  ;({ context, faults, owner } = opened)
+  const message = await installation.send({ to: 'mailbox_full@simulator.test' })
+  await installation.send({ to: 'delivered@simulator.test' })
   const long = 'policy_block+a-local-part-as-long-as-one-may-well-be@simulator.test'
-  await send({ to: long, subject: 'A subject that does not fit into a row of any list beside all that else it has' })
+  await installation.send({
+    to: long,
+    subject: 'A subject that does not fit into a row of any list beside all that else it has',
+  })
   const domain = await firstDomain(installation)
   const replay = await storeReplay(installation, owner.account)
-  ids = { message, domain, replay, inbox: await firstInInbox(installation, page, owner.account) }
-  await page.close()
+  ids = { message, domain, replay, inbox: await firstInInbox(installation, opened.page, owner.account) }
+  await opened.page.close()
 }, 240_000)
 
 async function open(path: string): Promise<Page> {

@@ -6,7 +6,7 @@ import { parsePublicId, publicId } from '../../../server/db/ids.ts'
 import { temporaryFolder, untilEnd } from '../../harness/until-end.ts'
 import { runDemo } from './demo.ts'
 import { type Installation, startInstallation } from './installation.ts'
-import { signUp } from './owner.ts'
+import { openOwner } from './owner.ts'
 
 // Questions of support staff. A person who looks at the overview has the answer to each within three clicks. A search
 // is one: the key `/`, the text and Enter.
@@ -29,10 +29,7 @@ beforeAll(async () => {
     JSON.stringify({ tiers: { unlimited: { requests_per_minute: 1_000_000, emails_per_month: QUOTA } } }),
   )
   installation = untilEnd(await startInstallation({ TIERS_FILE: tiers }))
-  const opened = await installation.browser.context(installation.ready.url, { viewport: { width: 1440, height: 900 } })
-  faults = opened.faults
-  page = await opened.context.newPage()
-  await signUp(page, installation.setUpLink)
+  ;({ page, faults } = await openOwner(installation, { viewport: { width: 1440, height: 900 } }))
   account = await runDemo(installation)
   overview = `${installation.ready.url}/dashboard/${account}`
   await storeWeekBefore()

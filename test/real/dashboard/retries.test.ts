@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
 import { untilEnd } from '../../harness/until-end.ts'
 import { type Installation, startInstallation } from './installation.ts'
-import { signUp } from './owner.ts'
+import { openOwner } from './owner.ts'
 
 // The page of a message shows its chain of retries, and offers the command that retries.
 
@@ -13,10 +13,7 @@ let account: string
 
 beforeAll(async () => {
   installation = untilEnd(await startInstallation())
-  const opened = await installation.browser.context(installation.ready.url)
-  faults = opened.faults
-  page = await opened.context.newPage()
-  ;({ account } = await signUp(page, installation.setUpLink))
+  ;({ page, faults, account } = await openOwner(installation))
 }, 240_000)
 
 test('the messages of a chain link each other, and the command retries what was refused for now', async () => {

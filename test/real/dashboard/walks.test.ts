@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
 import { untilEnd } from '../../harness/until-end.ts'
 import { axeFindings, loaded } from './browser.ts'
 import { firstDomain, firstInInbox, type Installation, startInstallation, storeReplay } from './installation.ts'
-import { type Owner, signUp } from './owner.ts'
+import { type Owner, openOwner } from './owner.ts'
 import { type Ids, PAGES, pathOf } from './pages.ts'
 
 // Walks through all pages: by the roles other than the owner, with a screen reader, after an erasure; and the rotation
@@ -13,19 +13,15 @@ import { type Ids, PAGES, pathOf } from './pages.ts'
 
 let installation: Installation
 let owner: Owner
-let context: BrowserContext
 let faults: string[]
 let page: Page
 let ids: Ids
 
 beforeAll(async () => {
   installation = untilEnd(await startInstallation())
-  const { ready, send, setUpLink, browser } = installation
-  ;({ context, faults } = await browser.context(ready.url))
-  page = await context.newPage()
-  owner = await signUp(page, setUpLink)
-  const message = await send({ to: 'mailbox_full@simulator.test', subject: 'Your invoice' })
-  await send({ to: 'delivered@simulator.test' })
+  ;({ faults, page, owner } = await openOwner(installation))
+  const message = await installation.send({ to: 'mailbox_full@simulator.test', subject: 'Your invoice' })
+  await installation.send({ to: 'delivered@simulator.test' })
   const domain = await firstDomain(installation)
   const replay = await storeReplay(installation, owner.account)
   ids = { message, domain, replay, inbox: await firstInInbox(installation, page, owner.account) }
