@@ -1332,7 +1332,7 @@ export interface WebhookHealth {
   last_failure_at?: string
   /** Attempts that failed since the last acknowledged one. */
   consecutive_failures: number
-  /** Dispatches that wait for an attempt. A new event counts when its first attempt has failed, or after 10 seconds. */
+  /** Dispatches that wait for an attempt. A new event counts when its first attempt has failed or was lost. */
   waiting: number
   /** Since when the oldest of these dispatches has waited. Absent when none waits. */
   oldest_waiting_at?: string

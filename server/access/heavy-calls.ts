@@ -11,6 +11,7 @@ import { EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
+import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
 import { createFairSlotsByKey } from '../../net/fair-slots.ts'
 import { callerOf, endWorkKey, rightKey } from '../caller.ts'
 import { fail } from '../errors.ts'
@@ -28,6 +29,11 @@ interface HeavyGroup {
 
 /** The calls of keys have been counted for the account's tier: programs wait longer, and are refused late. */
 const BY_KEY = { maxWaiting: 1_000, waitMs: 10_000 }
+
+const { testWebhook, testEndpoint, deleteWebhook, deleteEndpoint } = WebhookService.method
+const SHOWING_ENDPOINTS = WebhookService.methods.filter(
+  (method) => ![testWebhook, testEndpoint, deleteWebhook, deleteEndpoint].some((other) => other === method),
+)
 
 /**
  * The calls whose work grows with what an account has stored or sends, by what they share. All other calls read or
@@ -48,6 +54,9 @@ export const HEAVY_CALLS: readonly HeavyGroup[] = [
       OverviewService.method.getOverview,
       AuditService.method.listAuditEntries,
       NotificationService.method.listNotifications,
+      // These count what waits for endpoints, which may be millions of dispatches.
+      NotificationService.method.listTroubles,
+      ...SHOWING_ENDPOINTS,
       ReplayService.method.countEvents,
       // Both count the dispatches of replays, up to a million of each.
       ReplayService.method.listReplays,

@@ -30,7 +30,12 @@ import { readEnum } from '../services/listing/filters.ts'
 import { granularityNames, readTime, refuseReversed, wholePeriods } from '../services/listing/times.ts'
 import { ourNames } from '../services/our-names.ts'
 import { sendingNames } from '../services/shown-domains.ts'
-import { type AttemptCounts, attemptsOf, type EndpointHealth, healthOf } from '../webhooks/endpoints/endpoint-health.ts'
+import {
+  type AttemptCounts,
+  attemptsOf,
+  type EndpointHealth,
+  healthsOf,
+} from '../webhooks/endpoints/endpoint-health.ts'
 import { type Endpoint, findEndpoints } from '../webhooks/endpoints/endpoints.ts'
 import { countRefused } from './count-refused.ts'
 import { readSetUp } from './set-up.ts'
@@ -140,7 +145,8 @@ async function ratesOf(db: Database, breaker: Breaker, accountId: string): Promi
 
 async function endpointStates(db: Database, accountId: string): Promise<WebhookState[]> {
   const endpoints = await findEndpoints(db, accountId)
-  return Promise.all(endpoints.map(async (endpoint) => stateOf(endpoint, await healthOf(db, accountId, endpoint.id))))
+  const healths = await healthsOf(db, accountId, endpoints)
+  return endpoints.map((endpoint, i) => stateOf(endpoint, healths[i]!))
 }
 
 function stateOf({ id, url, description, disabled }: Endpoint, health: EndpointHealth): WebhookState {

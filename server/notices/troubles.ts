@@ -2,6 +2,7 @@ import type { TROUBLE_KINDS } from '../db/people-schema.ts'
 import { inMs } from '../db/statement.ts'
 import { BAD_HOUR_MINUTES } from '../reputation/bad-hours.ts'
 import { REFUSING_MINUTES } from '../reputation/refusing-providers.ts'
+import { waitingOf } from '../webhooks/queue/waiting.ts'
 
 // The troubles of an account, read from the state that the service keeps anyway. Notifications and the marks in the
 // menu of the dashboard ask the same SQL.
@@ -29,8 +30,7 @@ const FAILING_MINUTES = 5
  */
 export const troublesOf = (which: (table: string) => string): string => `
   behind as materialized (
-    select d.account_id, d.endpoint_id from open_dispatches d
-    where d.attempt > 1 and ${which('d')} group by 1, 2
+    select account_id, endpoint_id from (${waitingOf(which)}) d where attempt > 1 group by 1, 2
   ),
   acknowledged as materialized (
     select b.account_id, b.endpoint_id, max(h.last_acknowledged_at) as at, max(h.last_failed_at) as failed_at
@@ -40,7 +40,7 @@ export const troublesOf = (which: (table: string) => string): string => `
   failing as materialized (
     select d.account_id, d.endpoint_id, min(d.created_at) filter (where d.attempt > 1) as since,
       count(*)::int as waiting
-    from open_dispatches d
+    from (${waitingOf(which)}) d
     join acknowledged a on a.account_id = d.account_id and a.endpoint_id = d.endpoint_id
     where d.created_at > coalesce(a.at, '-infinity') and a.failed_at > coalesce(a.at, '-infinity')
     group by 1, 2

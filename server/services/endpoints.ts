@@ -19,7 +19,7 @@ import {
   type RefusedUrl,
   rotateSecret,
 } from '../webhooks/endpoints/change-endpoints.ts'
-import { type EndpointHealth, healthOf } from '../webhooks/endpoints/endpoint-health.ts'
+import { type EndpointHealth, healthsOf } from '../webhooks/endpoints/endpoint-health.ts'
 import {
   type Endpoint,
   findEndpoint,
@@ -64,7 +64,8 @@ export function createEndpointService(parts: EndpointServiceParts): Calls {
     async listEndpoints(_, context) {
       const accountId = accountOf(context)
       const endpoints = await findEndpoints(db, accountId)
-      return { endpoints: await Promise.all(endpoints.map((endpoint) => shown(db, accountId, { endpoint }))) }
+      const healths = await healthsOf(db, accountId, endpoints)
+      return { endpoints: endpoints.map((endpoint, i) => fieldsOf(endpoint, healths[i]!)) }
     },
     async createEndpoint(request, context) {
       const accountId = accountOf(context)
@@ -126,7 +127,8 @@ function callsOfFirst(parts: EndpointServiceParts, test: Test): FirstCalls {
 }
 
 async function shown(db: Database, accountId: string, { endpoint, secret }: EndpointWithSecret) {
-  return { ...fieldsOf(endpoint, await healthOf(db, accountId, endpoint.id)), secret }
+  const [health] = await healthsOf(db, accountId, [endpoint])
+  return { ...fieldsOf(endpoint, health!), secret }
 }
 
 /** Shows the first endpoint, without what other endpoints have. */

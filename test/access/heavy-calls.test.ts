@@ -15,9 +15,7 @@ const LIGHT: Record<string, string> = {
   'verdict.admin.v1.PersonService/ListSessions': 'the 100 sessions of one person that were used last',
   'verdict.admin.v1.ImportService/ListImports': '50 rows by an index',
   'verdict.admin.v1.ImportService/ListImportFaults': '1,001 short rows by the primary key',
-  'verdict.admin.v1.NotificationService/ListTroubles': 'endpoints and domains that are in trouble now',
   'verdict.v1.EventService/ListChanges': 'pages of 100 by an index, of two streams at a time; it may wait for events',
-  'verdict.v1.WebhookService/ListEndpoints': 'at most 10 endpoints',
   'verdict.admin.v1.ReplayService/ListDeliveryViews': 'three links, without a row',
   'verdict.admin.v1.InboxService/ListInbox': 'at most 500 messages in the memory of the process',
 }

@@ -14,6 +14,7 @@ import { findRefusingProviders } from '../../server/reputation/refusing-provider
 import type { Task } from '../../server/telemetry/tasks.ts'
 import { keepHandingOver } from '../../server/webhooks/queue/hand-over.ts'
 import { resumeReplays } from '../../server/webhooks/replays/range-replays.ts'
+import { dropRules, fill, tablesOf } from '../harness/filled-tables.ts'
 import { testDatabase } from '../harness/postgres.ts'
 
 // What regular work reads does not grow with the rows that it leaves alone, so one account's rows delay no other's.
@@ -78,71 +79,7 @@ const READ_WHOLE: Record<string, string> = {
   'open_dispatches notices': 'the notification has their number',
 }
 
-interface Column {
-  table: string
-  name: string
-  type: string
-  nullable: boolean
-  isUnique: boolean
-}
-
-const columns = await run<Column>(
-  db,
-  `select c.relname as "table", a.attname as name, format_type(a.atttypid, null) as type,
-     not a.attnotnull as nullable, exists (
-       select from pg_index i where i.indrelid = c.oid and i.indisunique and a.attnum = any(i.indkey::int2[])
-     ) as "isUnique"
-   from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-   where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
-   order by c.relname, a.attnum`,
-)
-const tables = Map.groupBy(
-  columns.filter(({ table }) => !(table in HISTORY)),
-  ({ table }) => table,
-)
-
-/** Rows need not make sense: what is measured is how they are found. */
-async function dropRules(): Promise<void> {
-  const rules = await run<{ table: string; rule: string }>(
-    db,
-    `select conrelid::regclass::text as "table", conname as rule from pg_constraint
-     where contype in ('f', 'c') and conparentid = 0 and connamespace = 'public'::regnamespace`,
-  )
-  for (const { table, rule } of rules) await run(db, `alter table ${table} drop constraint if exists ${rule}`)
-  for (const table of tables.keys()) await run(db, `alter table ${table} disable trigger all`)
-}
-
-const ENDS = /^(expires_at|until|lease_until|retires_at|due_at|deadline_at|next_check_at)$/
-const ACCOUNT = `'00000000-0000-7000-8000-000000000001'::uuid`
-const UNIQUE_ID = `(lpad(to_hex((extract(epoch from now() - interval '50 minutes') * 1000)::int8), 12, '0')
-  || '7' || lpad(to_hex(i), 19, '0'))::uuid`
-
-/** SQL: the value of a column in row `i`. One account has all rows, and none of them is over. */
-function sqlValue({ name, type, isUnique }: Column): string {
-  if (name === 'account_id') return ACCOUNT
-  if (ENDS.test(name)) return `now() + interval '1 day' + i * interval '1 us'`
-  if (type === 'uuid') return isUnique || name === 'message_id' ? UNIQUE_ID : ACCOUNT
-  // An hour of statistics that is over is merged.
-  if (name === 'hour') return 'now()'
-  if (type.startsWith('timestamp')) return `now() - interval '50 minutes'`
-  if (type === 'date') return 'now()::date'
-  if (type === 'boolean') return 'false'
-  if (/int|numeric|double|real/.test(type)) return isUnique ? 'i' : '1'
-  if (type === 'bytea') return `decode(md5(i::text), 'hex')`
-  if (type.startsWith('json') || type.endsWith('[]')) return `'{}'`
-  return isUnique ? `'x' || i` : `'x'`
-}
-
-async function fill(table: string, rows: number, isWhole: boolean): Promise<void> {
-  await run(db, `truncate ${table}`)
-  const filled = tables.get(table)!.filter(({ name, nullable }) => isWhole || !nullable || name === 'account_id')
-  await run(
-    db,
-    `insert into ${table} (${filled.map(({ name }) => `"${name}"`)}) select ${filled.map(sqlValue)}
-     from generate_series(1, ${rows}) i on conflict do nothing`,
-  )
-  await run(db, `analyze ${table}`)
-}
+const tables = (await tablesOf(db)).filter((table) => !(table in HISTORY))
 
 /** How many pages of a table and its indexes this session has read. */
 async function pagesOf(table: string): Promise<number> {
@@ -157,6 +94,12 @@ const MANY = 20_000
 /** A part of a table at which a round looks is 128 pages. */
 const PART = 150
 
+/** One account has all rows, and none of them is over. */
+async function refill(table: string, rows: number, isWhole: boolean): Promise<void> {
+  await run(db, `truncate ${table}`)
+  await fill(db, table, { rows, isWhole, account: `'00000000-0000-7000-8000-000000000001'::uuid` })
+}
+
 async function readBy(table: string): Promise<Map<string, number>> {
   const read = new Map<string, number>()
   for (const [name, task] of Object.entries(TASKS)) {
@@ -167,8 +110,8 @@ async function readBy(table: string): Promise<Map<string, number>> {
   return read
 }
 
-await dropRules()
-const CASES = [...tables.keys()]
+await dropRules(db)
+const CASES = tables
   .filter((table) => !READ_WHOLE[table])
   .flatMap((table) => [
     [table, 'with empty columns', false] as const,
@@ -176,9 +119,9 @@ const CASES = [...tables.keys()]
   ])
 
 test.each(CASES)('of %s, rows %s cost no task more when there are ten times as many', async (table, _, isWhole) => {
-  await fill(table, FEW, isWhole)
+  await refill(table, FEW, isWhole)
   const few = await readBy(table)
-  await fill(table, MANY, isWhole)
+  await refill(table, MANY, isWhole)
   for (const [task, pages] of await readBy(table))
     if (!READ_WHOLE[`${table} ${task}`]) expect(pages, task).toBeLessThan(2 * few.get(task)! + PART)
   await run(db, `truncate ${table}`)

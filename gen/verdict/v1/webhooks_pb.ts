@@ -672,7 +672,7 @@ export type WebhookHealth = Message<"verdict.v1.WebhookHealth"> & {
   consecutiveFailures: number;
 
   /**
-   * Dispatches that wait for an attempt. A new event counts when its first attempt has failed, or after 10 seconds.
+   * Dispatches that wait for an attempt. A new event counts when its first attempt has failed or was lost.
    *
    * @generated from field: uint32 waiting = 7;
    */

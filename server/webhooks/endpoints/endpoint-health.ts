@@ -1,7 +1,8 @@
 import type { Database } from '../../db/connect.ts'
 import { eq, sql } from '../../db/drizzle.ts'
 import { webhookEndpoints, webhookHours } from '../../db/schema.ts'
-import { inMs, one, run } from '../../db/statement.ts'
+import { inMs, run, uuidArray } from '../../db/statement.ts'
+import { waitingOf } from '../queue/waiting.ts'
 
 /**
  * How an endpoint responds. Counts of attempts are those of this hour and the 23 hours before. Times are Unix
@@ -14,44 +15,51 @@ export interface EndpointHealth {
   lastFailureMs: number | null
   /** Failed attempts since the last acknowledged one. */
   consecutiveFailures: number
-  /** Dispatches that are not over, without those whose first attempt has just begun. */
+  /** Dispatches that wait for an attempt. A new one counts when its first attempt is over. */
   waiting: number
   oldestWaitingMs: number | null
 }
-
-/**
- * A new event has a lease while the process that recorded it makes the first attempt, which takes at most this long.
- * Counted earlier, an endpoint that acknowledges everything would seem to be behind.
- */
-const FIRST_ATTEMPT_SECONDS = 10
 
 // The row of an hour counts the failures after its last acknowledgement. The failures since an endpoint's last
 // acknowledgement are therefore the sum from the hour of that acknowledgement on.
 const HEALTH = `
   with hours as materialized (
-    select * from webhook_hours where account_id = $1 and endpoint_id = $2
+    select * from webhook_hours where account_id = $1 and endpoint_id = any($2::uuid[])
   ),
   attempts as (
-    select
+    select h.endpoint_id,
       coalesce(sum(acknowledged) filter (where hour > clock_timestamp() - interval '24 hours'), 0)::int as acknowledged,
       coalesce(sum(failed) filter (where hour > clock_timestamp() - interval '24 hours'), 0)::int as failed,
       ${inMs('max(last_acknowledged_at)')} as "lastSuccessMs",
       ${inMs('max(last_failed_at)')} as "lastFailureMs",
-      coalesce(sum(failed_since) filter (
-        where hour >= coalesce((select max(hour) from hours where acknowledged > 0), '-infinity')), 0)::int
-        as "consecutiveFailures"
-    from hours
+      coalesce(sum(failed_since) filter (where hour >= coalesce(since, '-infinity')), 0)::int as "consecutiveFailures"
+    from hours h left join (
+      select endpoint_id, max(hour) as since from hours where acknowledged > 0 group by endpoint_id
+    ) as success on success.endpoint_id = h.endpoint_id
+    group by h.endpoint_id
   ),
   waiting as (
-    select count(*)::int as waiting, ${inMs('min(created_at)')} as "oldestWaitingMs"
-    from open_dispatches
-    where account_id = $1 and endpoint_id = $2
-      and (lease_until is null or created_at <= clock_timestamp() - interval '${FIRST_ATTEMPT_SECONDS} seconds')
+    select endpoint_id, count(*)::int as waiting, ${inMs('min(created_at)')} as "oldestWaitingMs"
+    from (${waitingOf((table) => `${table}.account_id = $1`)}) as waits
+    group by endpoint_id
   )
-  select * from attempts, waiting`
+  select e.id as "endpointId", coalesce(a.acknowledged, 0) as acknowledged, coalesce(a.failed, 0) as failed,
+    a."lastSuccessMs", a."lastFailureMs", coalesce(a."consecutiveFailures", 0) as "consecutiveFailures",
+    coalesce(w.waiting, 0) as waiting, w."oldestWaitingMs"
+  from unnest($2::uuid[]) as e(id)
+  left join attempts a on a.endpoint_id = e.id
+  left join waiting w on w.endpoint_id = e.id`
 
-export async function healthOf(db: Database, accountId: string, endpointId: string): Promise<EndpointHealth> {
-  return one(await run<EndpointHealth>(db, HEALTH, [accountId, endpointId]))
+/** Reads the health of endpoints of an account, in their order. */
+export async function healthsOf(
+  db: Database,
+  accountId: string,
+  endpoints: readonly { id: string }[],
+): Promise<EndpointHealth[]> {
+  const ids = endpoints.map(({ id }) => id)
+  const rows = await run<EndpointHealth & { endpointId: string }>(db, HEALTH, [accountId, uuidArray(ids)])
+  const healthOf = new Map(rows.map((row) => [row.endpointId, row]))
+  return ids.map((id) => healthOf.get(id)!)
 }
 
 /** Attempts of one period. */

@@ -16,7 +16,7 @@ import {
   putFirst,
   rotateSecret,
 } from '../../../server/webhooks/endpoints/change-endpoints.ts'
-import { failingEndpoints, healthOf } from '../../../server/webhooks/endpoints/endpoint-health.ts'
+import { failingEndpoints, healthsOf } from '../../../server/webhooks/endpoints/endpoint-health.ts'
 import type { PostResult } from '../../../server/webhooks/post/post.ts'
 import { createPost } from '../../../server/webhooks/post/post.ts'
 import { testDatabase } from '../../harness/postgres.ts'
@@ -371,7 +371,7 @@ test('a dispatch that is over stays as it is', async () => {
 test('the health of an endpoint counts attempts, and failures since the last acknowledgement', async () => {
   receiver.script = { status: 500 }
   for (let i = 0; i < 3; i++) await deliver(await one({ attempt: 2, due: -1 }), 2)
-  expect(await healthOf(database.db, accountId, endpointId)).toMatchObject({
+  expect((await healthsOf(database.db, accountId, [{ id: endpointId }]))[0]).toMatchObject({
     acknowledged: 0,
     failed: 3,
     consecutiveFailures: 3,
@@ -381,7 +381,7 @@ test('the health of an endpoint counts attempts, and failures since the last ack
   await deliver(await one({ attempt: 2, due: -1 }), 2)
   receiver.script = { status: 500 }
   await deliver(await one({ attempt: 2, due: -1 }), 2)
-  expect(await healthOf(database.db, accountId, endpointId)).toMatchObject({
+  expect((await healthsOf(database.db, accountId, [{ id: endpointId }]))[0]).toMatchObject({
     acknowledged: 1,
     failed: 4,
     consecutiveFailures: 1,

@@ -2172,9 +2172,7 @@ class WebhookHealth(TypedDict):
     consecutive_failures: int
     """Attempts that failed since the last acknowledged one."""
     waiting: int
-    """Dispatches that wait for an attempt. A new event counts when its first attempt has failed, or after 10
-    seconds.
-    """
+    """Dispatches that wait for an attempt. A new event counts when its first attempt has failed or was lost."""
     oldest_waiting_at: NotRequired[str]
     """Since when the oldest of these dispatches has waited. Absent when none waits."""
 
