@@ -62,16 +62,14 @@ async function getOverview(parts: OverviewParts, request: GetOverviewRequest, ac
   refuseReversed(asked.from, asked.to)
   const periods = wholePeriods(asked, granularity)
   const counted = { accountId: simulated ? simulatedId(accountId) : accountId, ...periods }
-  const [statistics, worst, attempts, rates, endpoints, quota, refusedSends, refusing] = await Promise.all([
-    read((db) => readPeriods(db, counted)),
-    read((db) => readWorstRates(db, counted, limits.breaker.minEmails)),
-    hasAttempts ? read((db) => attemptsOf(db, { accountId, ...periods })) : [],
-    ratesOf(db, breaker, accountId),
-    endpointStates(db, accountId),
-    readQuotaUse(db, limits, accountId, clock.now()),
-    countRefused(db, accountId, clock.now() - DAY_MS),
-    readRefusingProviders(db, { accountId, nowMs: clock.now(), ours: ourNames(hosts) }),
-  ])
+  const statistics = await read((db) => readPeriods(db, counted))
+  const worst = await read((db) => readWorstRates(db, counted, limits.breaker.minEmails))
+  const attempts = hasAttempts ? await read((db) => attemptsOf(db, { accountId, ...periods })) : []
+  const rates = await ratesOf(db, breaker, accountId)
+  const endpoints = await endpointStates(db, accountId)
+  const quota = await readQuotaUse(db, limits, accountId, clock.now())
+  const refusedSends = await countRefused(db, accountId, clock.now() - DAY_MS)
+  const refusing = await readRefusingProviders(db, { accountId, nowMs: clock.now(), ours: ourNames(hosts) })
   const startOf = (i: number) => timestampFromMs(periods.from + i * periods.stepMs)
   return {
     periods: statistics.map((period, i) => periodOf(startOf(i), period, worst[i]!, attempts[i])),

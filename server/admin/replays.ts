@@ -1,6 +1,6 @@
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import type { ServiceImpl } from '@connectrpc/connect'
-import type { ReplayFilter, ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
+import type { Replay, ReplayFilter, ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { requesterOf } from '../access/audit/requester.ts'
 import { accountOf, traceKey } from '../caller.ts'
 import type { Database } from '../db/connect.ts'
@@ -46,7 +46,9 @@ export function createReplayService(parts: ReplayServiceParts): ServiceImpl<type
       return { replay: await shown(await readReplay(db, accountOf(context), replayId)) }
     },
     async listReplays(_, context) {
-      return { replays: await Promise.all((await listReplays(db, accountOf(context))).map(shown)) }
+      const replays: Replay[] = []
+      for (const row of await listReplays(db, accountOf(context))) replays.push(await shown(row))
+      return { replays }
     },
     async cancelReplay({ replayId }, context) {
       const accountId = accountOf(context)

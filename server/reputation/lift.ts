@@ -36,9 +36,7 @@ export async function liftStep(tx: Transaction, accountId: string, filters: Lift
 /** What a lift would remove: the number of entries, and the newest of them. */
 export async function previewLift(db: Database, accountId: string, filters: LiftFilters, shown: number) {
   const where = isLifted(accountId, filters)
-  const [lifted, rows] = await Promise.all([
-    db.$count(suppressions, where),
-    db.select().from(suppressions).where(where).orderBy(desc(suppressions.id)).limit(shown),
-  ])
+  const lifted = await db.$count(suppressions, where)
+  const rows = await db.select().from(suppressions).where(where).orderBy(desc(suppressions.id)).limit(shown)
   return { lifted, rows }
 }

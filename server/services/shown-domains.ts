@@ -34,7 +34,8 @@ export const sendingNames = enumNames(SendingStateSchema)
 export function createShowDomains({ db, clock, hosts, breaker, limits }: Backend) {
   return async (accountId: string, domains: readonly Domain[]): Promise<Message[]> => {
     const names = domains.map(({ name }) => name)
-    const [states, sent] = await Promise.all([breaker.states(accountId, names), sentToday(db, accountId)])
+    const states = await breaker.states(accountId, names)
+    const sent = await sentToday(db, accountId)
     return domains.map((domain) => {
       const { name, status, requiresTls, createdAt, verifiedAt, dkimKeys, pool } = domain
       const warmup = status === 'verified' ? warmUpOf(domain, clock.now(), limits.warmUp) : undefined

@@ -32,10 +32,8 @@ export function createStatsService(backend: Backend): ServiceImpl<typeof StatsSe
 
 async function getStats({ db, read, clock, breaker }: Backend, request: GetStatsRequest, accountId: string) {
   const { granularity, by, ...query } = readQuery(request, accountId, clock.now())
-  const [{ statistics, groups }, sending] = await Promise.all([
-    read((db) => readBoth(db, query, by)),
-    sendingOf(db, breaker, accountId, query.domain),
-  ])
+  const { statistics, groups } = await read((db) => readBoth(db, query, by))
+  const sending = await sendingOf(db, breaker, accountId, query.domain)
   const { from, to, stepMs } = query
   const percentile = (share: number) => latencyPercentile(statistics.latencies, share)
   return {

@@ -1,6 +1,4 @@
-import { globSync } from 'node:fs'
-import { join } from 'node:path'
-import type { DescFile, DescMethod } from '@bufbuild/protobuf'
+import type { DescMethod } from '@bufbuild/protobuf'
 import { expect, test } from 'vitest'
 import { HEAVY_CALLS } from '../../server/access/heavy-calls.ts'
 import { connect } from '../../server/db/connect.ts'
@@ -11,6 +9,7 @@ import { testDatabase } from '../harness/postgres.ts'
 import { words } from '../harness/text.ts'
 import { startSendingWorld } from '../sending/world.ts'
 import { startApi } from './api.ts'
+import { allMethods, nameOf, requestsOf } from './whole-contract.ts'
 
 // What a call reads does not grow with the rows of other accounts. With those of its own it grows only where the calls
 // of an account are limited. So no account's rows delay another one.
@@ -40,52 +39,7 @@ const { event_id } = (await api.call('GET', `/api/v1/events?message_id=${message
 const { domain_id } = (await api.call('GET', '/api/v1/domains')).json.domains[0]
 const to = new Date(clock.now()).toISOString()
 const from = new Date(clock.now() - 80 * 86_400_000).toISOString()
-const mail = { to: ['ann@example.net'], from: 'hello@example.test', subject: 'Hello', text: 'Hi' }
-const EMAIL_FILTERS = [
-  { recipient: 'nobody@example.net' },
-  { recipient: 'nobody' },
-  { recipient_domain: 'example.org' },
-  { sender: 'nobody@example.test' },
-  { subject: 'nothing' },
-  { status: 'DELIVERY_STATUS_BOUNCED' },
-  { feedback: 'FEEDBACK_KIND_COMPLAINT' },
-  { bounced_by: 'example.org' },
-  { in_doubt: true },
-  { tag: 'none' },
-  { tenant_id: 'none' },
-]
-
-/** Requests by method. All others are empty. */
-const REQUESTS: Record<string, object[]> = {
-  'verdict.v1.EmailService/Send': [mail, { ...mail, tenant_id: 'acme' }],
-  'verdict.v1.EmailService/Validate': [mail],
-  'verdict.v1.EmailService/SendBatch': [{ emails: [mail, mail] }],
-  'verdict.v1.EmailService/ListEmails': [{}, ...EMAIL_FILTERS],
-  'verdict.v1.EmailService/GetEmail': [{ id: message_id }],
-  'verdict.v1.EventService/ListEvents': [{}, { message_id }, { recipient: 'nobody' }, { tag: 'none' }],
-  'verdict.v1.EventService/GetEvent': [{ event_id }],
-  'verdict.v1.EventService/ListChanges': [{}],
-  'verdict.v1.EventService/ReplayEvent': [{ event_id }],
-  'verdict.v1.EventService/ReplayMessage': [{ message_id }],
-  'verdict.v1.WebhookService/PutWebhook': [{ url: 'https://first.example.net/' }],
-  'verdict.v1.WebhookService/GetEndpoint': [{ endpoint_id }],
-  'verdict.v1.WebhookService/UpdateEndpoint': [{ endpoint_id, description: 'x' }],
-  'verdict.v1.WebhookService/RotateEndpointSecret': [{ endpoint_id }],
-  'verdict.v1.DomainService/GetDomain': [{ id: domain_id }],
-  'verdict.v1.DomainService/UpdateDomain': [{ id: domain_id, require_tls: false }],
-  'verdict.v1.DomainService/VerifyDomain': [{ id: domain_id }],
-  'verdict.v1.DomainService/CreateDomain': [{ domain: 'new.test' }],
-  'verdict.v1.StatsService/GetStats': [{}, { by: 'GROUP_BY_PROVIDER' }, { granularity: 'GRANULARITY_MINUTE' }],
-  'verdict.v1.SuppressionService/Import': [{ emails: ['a@example.net'] }, { emails: ['b@example.net'], dry_run: true }],
-  'verdict.v1.SuppressionService/List': [{}, { email: 'a@example.net' }, { domain: 'example.org' }],
-  'verdict.v1.SuppressionService/Add': [{ email: 'c@example.net' }],
-  'verdict.v1.SuppressionService/Lift': [{ created_from: from, created_to: to, dry_run: true }],
-  'verdict.admin.v1.AccountService/RenameAccount': [{ name: 'Renamed' }],
-  'verdict.admin.v1.OverviewService/GetOverview': [{ from, to, granularity: 'GRANULARITY_DAY' }],
-  'verdict.admin.v1.ReplayService/CountEvents': [{ filter: { from, to } }],
-  'verdict.admin.v1.DomainService/GetPause': [{ domain_id }],
-  'verdict.admin.v1.PersonService/ChangeName': [{ name: 'Ann' }],
-}
+const REQUESTS = requestsOf({ message_id, event_id, endpoint_id, domain_id, from, to })
 
 /** Methods that need what the account lacks, end what other methods need, or cannot show rows that make no sense. */
 const WITHOUT = words(`
@@ -96,14 +50,6 @@ const WITHOUT = words(`
   GetSignInMethods RequestPasswordReset GetPasswordReset ResetPassword StartReplay GetReplay CancelReplay RetryDispatch
 `)
 
-async function allMethods(): Promise<DescMethod[]> {
-  const paths = globSync(['gen/verdict/v1/*_pb.ts', 'gen/verdict/admin/v1/*_pb.ts'])
-  const modules: Record<string, unknown>[] = await Promise.all(paths.map((path) => import(join(process.cwd(), path))))
-  const files = modules.flatMap(Object.entries).flatMap(([name, file]) => (/^file_/.test(name) ? file : []))
-  return (files as DescFile[]).flatMap(({ services }) => services).flatMap(({ methods }) => methods)
-}
-
-const nameOf = ({ parent, name }: DescMethod) => `${parent.typeName}/${name}`
 const methods = (await allMethods()).filter(({ name }) => !WITHOUT.includes(name))
 const HEAVY = HEAVY_CALLS.flatMap(({ methods }) => methods.map(nameOf))
 

@@ -45,7 +45,8 @@ export function createListEmails({ read, clock }: Backend): ServiceImpl<typeof E
       const { rows, stoppedAt } = await findRows(db, filters, range, limit + 1)
       const { page, ...more } = pageOf(rows, limit, ListEmailsRequestSchema, request, stoppedAt)
       const ids = page.map(({ id }) => id)
-      const [outcomes, reports] = await Promise.all([outcomesOf(db, ids), reportsAbout(db, ids)])
+      const outcomes = await outcomesOf(db, ids)
+      const reports = await reportsAbout(db, ids)
       return { emails: page.map((row) => emailOf(row, outcomes.get(row.id) ?? [], reports.get(row.id) ?? [])), ...more }
     })
   }

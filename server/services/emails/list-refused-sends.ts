@@ -36,10 +36,10 @@ export function createListRefusedSends({ read, clock }: Backend): ServiceImpl<ty
       recipient: readSoughtRecipient(request.recipient),
     }
     return read(async (db) => {
-      const [{ rows, stoppedAt }, notStored] = await Promise.all([
-        newestRowsInTime({ ...range, from: oldest }, limit + 1, (days, limit) => findRefused(db, filters, days, limit)),
-        countUnstored(db, accountId),
-      ])
+      const { rows, stoppedAt } = await newestRowsInTime({ ...range, from: oldest }, limit + 1, (days, limit) =>
+        findRefused(db, filters, days, limit),
+      )
+      const notStored = await countUnstored(db, accountId)
       const { page, ...more } = pageOf(rows, limit, ListRefusedSendsRequestSchema, request, stoppedAt)
       return { refusedSends: page.map(shownRefusal), notStored, ...more }
     })

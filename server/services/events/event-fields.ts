@@ -34,11 +34,9 @@ export async function fieldsOfEvents(
   { withSubjects }: Shown,
 ) {
   const ids = rows.map(({ id }) => id)
-  const [summaryOf, evidenceOf, subjects] = await Promise.all([
-    summariesOf(db, accountId, ids),
-    evidencesOf(db, rows),
-    withSubjects ? subjectsOf(db, rows) : new Map<string, string>(),
-  ])
+  const summaryOf = await summariesOf(db, accountId, ids)
+  const evidenceOf = await evidencesOf(db, rows)
+  const subjects = withSubjects ? await subjectsOf(db, rows) : new Map<string, string>()
   return (row: EventRow) => ({
     ...fieldsOf(row, summaryOf(row.id), evidenceOf(row.id)),
     subject: subjects.get(row.messageId),

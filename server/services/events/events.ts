@@ -155,14 +155,16 @@ async function ofMessage(db: Database, publicMessageId: string): Promise<SQL> {
 
 /** The ids of a message's events: of its outcomes in the order of its recipients, then of its feedback by time. */
 async function eventIdsOf(db: Database, messageId: string): Promise<string[]> {
-  const [outcomes, reports] = await Promise.all([
-    db
-      .select({ id: recipients.eventId })
-      .from(recipients)
-      .where(eq(recipients.messageId, messageId))
-      .orderBy(asc(recipients.position)),
-    db.select({ id: feedback.id }).from(feedback).where(eq(feedback.messageId, messageId)).orderBy(asc(feedback.id)),
-  ])
+  const outcomes = await db
+    .select({ id: recipients.eventId })
+    .from(recipients)
+    .where(eq(recipients.messageId, messageId))
+    .orderBy(asc(recipients.position))
+  const reports = await db
+    .select({ id: feedback.id })
+    .from(feedback)
+    .where(eq(feedback.messageId, messageId))
+    .orderBy(asc(feedback.id))
   return [...outcomes, ...reports].map(({ id }) => id)
 }
 
