@@ -615,7 +615,11 @@ export type FeedbackKind = 'late_bounce' | 'complaint'
 
 /** One page of emails. */
 export interface ListEmailsResponse {
-  /** The emails, newest `createdAt` first; emails of the same millisecond are ordered by id. */
+  /**
+   * The emails, newest `createdAt` first; emails of the same millisecond are ordered by id. A search stops after a
+   * second: where filters find few of very many emails, a page has fewer than `limit`, or none, and `next_cursor` goes
+   * on.
+   */
   emails: ListedEmail[]
   /** Cursor of the next page. Absent on the last page. */
   next_cursor?: string
@@ -911,7 +915,8 @@ export interface GetReceiptResponse {
 export interface ListEventsResponse {
   /**
    * The events, newest `timestamp` first; events of the same millisecond are ordered by id. An event never changes its
-   * place in the list.
+   * place in the list. A search stops after a second: where filters find few of very many events, a page has fewer than
+   * `limit`, or none, and `next_cursor` goes on.
    */
   events: Event[]
   /** Cursor of the next page. Absent on the last page. */
@@ -2207,8 +2212,7 @@ export interface ListEmailsQuery {
   /**
    * Only emails with this recipient, in `to`, `cc` or `bcc`. The case of A to Z does not matter, and the domain may be
    * in Unicode or A-label form. 3 to 64 octets without `@` and blanks find all addresses that begin with them, and
-   * `@example.com` those of the domain. Such a search stops after a second: a page may then have fewer emails than
-   * `limit`, or none, and `next_cursor` goes on. Any other text is refused.
+   * `@example.com` those of the domain. Any other text is refused.
    */
   recipient?: string
   /** Only emails from this domain: the part of `from` after the @. It may be in Unicode or A-label form. */
@@ -2266,7 +2270,7 @@ export interface ListEmailsQuery {
   feedback?: FeedbackKind
   /**
    * Only emails from this address, whatever its display name. It looks at the emails of the address's domain one by
-   * one, and stops after a second as a search for the beginning of a recipient does.
+   * one.
    */
   sender?: string
 }

@@ -745,8 +745,7 @@ export type ListEmailsRequest = Message<"verdict.v1.ListEmailsRequest"> & {
   /**
    * Only emails with this recipient, in `to`, `cc` or `bcc`. The case of A to Z does not matter, and the
    * domain may be in Unicode or A-label form. 3 to 64 octets without `@` and blanks find all addresses that begin with
-   * them, and `@example.com` those of the domain. Such a search stops after a second: a page may then have fewer emails
-   * than `limit`, or none, and `next_cursor` goes on. Any other text is refused.
+   * them, and `@example.com` those of the domain. Any other text is refused.
    *
    * @generated from field: optional string recipient = 3;
    */
@@ -863,7 +862,7 @@ export type ListEmailsRequest = Message<"verdict.v1.ListEmailsRequest"> & {
 
   /**
    * Only emails from this address, whatever its display name. It looks at the emails of the address's domain one by
-   * one, and stops after a second as a search for the beginning of a recipient does.
+   * one.
    *
    * @generated from field: optional string sender = 18;
    */
@@ -884,7 +883,9 @@ export const ListEmailsRequestSchema: GenMessage<ListEmailsRequest> = /*@__PURE_
  */
 export type ListEmailsResponse = Message<"verdict.v1.ListEmailsResponse"> & {
   /**
-   * The emails, newest `createdAt` first; emails of the same millisecond are ordered by id.
+   * The emails, newest `createdAt` first; emails of the same millisecond are ordered by id. A search stops after a
+   * second: where filters find few of very many emails, a page has fewer than `limit`, or none, and `next_cursor` goes
+   * on.
    *
    * @generated from field: repeated verdict.v1.ListedEmail emails = 1;
    */

@@ -136,7 +136,8 @@ export const ListEventsRequestSchema: GenMessage<ListEventsRequest> = /*@__PURE_
 export type ListEventsResponse = Message<"verdict.v1.ListEventsResponse"> & {
   /**
    * The events, newest `timestamp` first; events of the same millisecond are ordered by id. An event never changes its
-   * place in the list.
+   * place in the list. A search stops after a second: where filters find few of very many events, a page has fewer than
+   * `limit`, or none, and `next_cursor` goes on.
    *
    * @generated from field: repeated verdict.v1.Event events = 1;
    */

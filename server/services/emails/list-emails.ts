@@ -15,7 +15,7 @@ import type { Database } from '../../db/connect.ts'
 import { and, desc, eq, gte, inArray, lt, sql } from '../../db/drizzle.ts'
 import { publicId, timeOfId } from '../../db/ids.ts'
 import { matchingSql, recipientDomainSql } from '../../db/matching-sql.ts'
-import { type FoundInTime, type IdRange, newestRows, newestRowsInTime } from '../../db/newest-rows.ts'
+import { type FoundInTime, type IdRange, newestRowsInTime } from '../../db/newest-rows.ts'
 import { feedbackNames, kindNames, reasonNames, statusNames } from '../../db/outcome-names.ts'
 import { feedback, messages, recipients } from '../../db/schema.ts'
 import type { Backend } from '../backend.ts'
@@ -166,15 +166,12 @@ const isOf = (sites: string[]) => sql`'.' || ${MX} like any(array[${sql.join(sit
 const endingIn = (site: string) => sql`${`%.${site}`}::text`
 
 async function findRows(db: Database, filters: Filters, range: IdRange, limit: number): Promise<FoundInTime<EmailRow>> {
-  const { recipient, recipientDomain, sender, kind, terms } = filters
+  const { recipient, recipientDomain, kind, terms } = filters
   if (recipient === undefined && kind === undefined && terms !== undefined)
-    return { rows: await findEmailsWith(db, filters, terms, range, limit) }
+    return findEmailsWith(db, filters, terms, range, limit)
   const isByRecipient = recipient !== undefined || (recipientDomain !== undefined && kind === undefined)
   const find = isByRecipient ? findEmailsTo : kind === undefined ? findEmails : findReported
-  const read = (range: IdRange, limit: number) => find(db, filters, range, limit)
-  const isSearch = sender !== undefined || (recipient !== undefined && 'prefix' in recipient)
-  if (isSearch) return newestRowsInTime(range, limit, read)
-  return { rows: await newestRows(range, limit, read) }
+  return newestRowsInTime(range, limit, (range, limit) => find(db, filters, range, limit))
 }
 
 /**
@@ -190,7 +187,7 @@ async function findEmailsWith(db: Database, filters: Filters, terms: object, ran
   const { accountId, recipientDomain } = filters
   const isToDomain = (range: IdRange) =>
     recipientDomain === undefined ? undefined : hasRecipientAt(recipientDomain, range)
-  const ids = await newestWithTerms(range, limit, {
+  const found = await newestWithTerms(range, limit, {
     newest: (range, limit) =>
       db
         .select({ id: messages.id, isFound: sql<boolean>`${and(hasTerms(accountId, terms), isToDomain(range))}` })
@@ -208,8 +205,12 @@ async function findEmailsWith(db: Database, filters: Filters, terms: object, ran
         .orderBy(sql`found.id desc`)
         .limit(limit),
   })
-  if (ids.length === 0) return []
-  return db.select(COLUMNS).from(messages).where(inArray(messages.id, ids)).orderBy(desc(messages.id))
+  const ids = found.rows.map(({ id }) => id)
+  const rows =
+    ids.length === 0
+      ? []
+      : await db.select(COLUMNS).from(messages).where(inArray(messages.id, ids)).orderBy(desc(messages.id))
+  return { ...found, rows }
 }
 
 const hasRecipientAt = (domain: string, { from, below }: IdRange, id: PgColumn = messages.id) => sql`exists (

@@ -1,4 +1,4 @@
-import { type IdRange, newestRows } from '../../db/newest-rows.ts'
+import { type FoundInTime, type IdRange, newestRowsInTime } from '../../db/newest-rows.ts'
 
 // The index of terms finds all messages of a day that have them, in no order: a term that most messages have would be
 // read by the hundred thousand for one page. Such a page is in the newest messages of the account, which are looked at
@@ -14,12 +14,16 @@ interface Reads {
   indexed(range: IdRange, limit: number): Promise<{ id: string }[]>
 }
 
-/** Returns the ids of up to `limit` messages with the terms, the newest first. */
-export async function newestWithTerms(range: IdRange, limit: number, reads: Reads): Promise<string[]> {
-  const newest = await newestRows(range, LOOKED_AT, reads.newest)
-  const ids = newest.filter(({ isFound }) => isFound).map(({ id }) => id)
-  const last = newest[LOOKED_AT - 1]
-  if (ids.length >= limit || !last) return ids.slice(0, limit)
-  const older = { from: range.from, below: last.id }
-  return [...ids, ...(await newestRows(older, limit - ids.length, reads.indexed)).map(({ id }) => id)]
+/** Finds up to `limit` messages with the terms, the newest first. */
+export async function newestWithTerms(
+  range: IdRange,
+  limit: number,
+  reads: Reads,
+): Promise<FoundInTime<{ id: string }>> {
+  const newest = await newestRowsInTime(range, LOOKED_AT, reads.newest)
+  const rows = newest.rows.filter(({ isFound }) => isFound)
+  const last = newest.rows[LOOKED_AT - 1]
+  if (rows.length >= limit || !last) return { ...newest, rows: rows.slice(0, limit) }
+  const older = await newestRowsInTime({ from: range.from, below: last.id }, limit - rows.length, reads.indexed)
+  return { ...older, rows: [...rows, ...older.rows] }
 }

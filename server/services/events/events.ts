@@ -13,7 +13,7 @@ import type { Database } from '../../db/connect.ts'
 import { and, asc, desc, eq, gte, inArray, lt, sql } from '../../db/drizzle.ts'
 import { NEEDS_MESSAGE } from '../../db/event-kinds.ts'
 import { firstIdAt, parsePublicId, publicId, timeOfId } from '../../db/ids.ts'
-import { type FoundInTime, type IdRange, newestRows, newestRowsInTime } from '../../db/newest-rows.ts'
+import { type FoundInTime, type IdRange, newestRowsInTime } from '../../db/newest-rows.ts'
 import { readOn } from '../../db/replicas.ts'
 import { isExpired } from '../../db/retention.ts'
 import { events, feedback, recipients } from '../../db/schema.ts'
@@ -82,15 +82,12 @@ async function listEvents(parts: EventServiceParts, request: ListEventsRequest, 
   const limit = readLimit(request.limit)
   // An event carries its timestamp in its id: see server/ledger/event-ids.ts.
   const range = readRange(ListEventsRequestSchema, request, parts.clock)
-  const { equal, recipient } = readFilters(request)
-  const filters = [eq(events.accountId, accountId), ...equal]
-  // The index of recipients finds whole addresses only.
-  const isSearch = recipient !== undefined && !('address' in recipient)
+  const filters = [eq(events.accountId, accountId), ...readFilters(request)]
   const { messageId } = request
   // A caller may ask for the events of a message that it has just sent.
   const read = messageId === undefined ? parts.read : readOn(parts.db)
   return read(async (db) => {
-    const { rows, stoppedAt } = await eventsOf(db, filters, range, limit + 1, { messageId, isSearch })
+    const { rows, stoppedAt } = await eventsOf(db, filters, range, limit + 1, messageId)
     const { page, ...more } = pageOf(rows, limit, ListEventsRequestSchema, request, stoppedAt)
     const fieldsOf = await fieldsOfEvents(db, accountId, page, { withSubjects: true })
     return { events: page.map(fieldsOf), ...more }
@@ -106,7 +103,7 @@ function readFilters(request: ListEventsRequest) {
   // The kind is a constant, so that the planner uses the partial index of feedback events.
   if (columns.feedback !== undefined) equal.push(sql`events.event = 'email.feedback'`)
   if (recipient !== undefined) equal.push(isRecipient('events.recipient', recipient))
-  return { equal, recipient }
+  return equal
 }
 
 async function readEvent({ db, clock }: EventServiceParts, accountId: string, shown: string): Promise<EventRow> {
@@ -132,7 +129,7 @@ async function eventsOf(
   filters: SQL[],
   range: IdRange,
   limit: number,
-  { messageId, isSearch }: { messageId?: string; isSearch: boolean },
+  messageId: string | undefined,
 ): Promise<FoundInTime<EventRow>> {
   const ofOne = messageId === undefined ? [] : [await ofMessage(db, messageId)]
   const read = ({ from, below }: IdRange, limit: number) =>
@@ -144,7 +141,7 @@ async function eventsOf(
       .limit(limit)
   // The ids of a message's events say which days hold them.
   if (messageId !== undefined) return { rows: await read(range, limit) }
-  return isSearch ? newestRowsInTime(range, limit, read) : { rows: await newestRows(range, limit, read) }
+  return newestRowsInTime(range, limit, read)
 }
 
 /** The filter for the events of one message. */

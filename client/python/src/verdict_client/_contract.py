@@ -825,7 +825,10 @@ class ListEmailsResponse(TypedDict):
     """One page of emails."""
 
     emails: list[ListedEmail]
-    """The emails, newest `createdAt` first; emails of the same millisecond are ordered by id."""
+    """The emails, newest `createdAt` first; emails of the same millisecond are ordered by id. A search stops after a
+    second: where filters find few of very many emails, a page has fewer than `limit`, or none, and `next_cursor`
+    goes on.
+    """
     next_cursor: NotRequired[str]
     """Cursor of the next page. Absent on the last page."""
     has_more: bool
@@ -1385,7 +1388,8 @@ class ListEventsResponse(TypedDict):
 
     events: list[Event]
     """The events, newest `timestamp` first; events of the same millisecond are ordered by id. An event never changes
-    its place in the list.
+    its place in the list. A search stops after a second: where filters find few of very many events, a page has
+    fewer than `limit`, or none, and `next_cursor` goes on.
     """
     next_cursor: NotRequired[str]
     """Cursor of the next page. Absent on the last page."""
@@ -3169,8 +3173,7 @@ class ListEmailsQuery(_ListEmailsQueryKeywords):
     recipient: NotRequired[str]
     """Only emails with this recipient, in `to`, `cc` or `bcc`. The case of A to Z does not matter, and the domain
     may be in Unicode or A-label form. 3 to 64 octets without `@` and blanks find all addresses that begin with
-    them, and `@example.com` those of the domain. Such a search stops after a second: a page may then have fewer
-    emails than `limit`, or none, and `next_cursor` goes on. Any other text is refused.
+    them, and `@example.com` those of the domain. Any other text is refused.
     """
     domain: NotRequired[str]
     """Only emails from this domain: the part of `from` after the @. It may be in Unicode or A-label form."""
@@ -3215,7 +3218,7 @@ class ListEmailsQuery(_ListEmailsQueryKeywords):
     """
     sender: NotRequired[str]
     """Only emails from this address, whatever its display name. It looks at the emails of the address's domain one
-    by one, and stops after a second as a search for the beginning of a recipient does.
+    by one.
     """
 
 
