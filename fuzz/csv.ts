@@ -1,4 +1,5 @@
-// The law: a CSV file has the rows that Python's `csv` reads in it, in the same lines, but for titles above its table.
+// The law: a CSV file has the rows that Python's `csv` reads in it, in the same lines, but for titles above its table. A
+// file with a NUL character in its first line is no text, and is refused.
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -48,6 +49,7 @@ export const csv: Target<Input> = {
       // Such a file is JSON.
       if (/^\s*[[{]/.test(text)) return
       const ours = rowsOf(encoded(text, encoding))
+      if (/^[^\n]*\0/.test(text)) return assert.equal(ours, undefined)
       const faults: unknown[] = []
       for (const separator of separatorsOf(content)) {
         const records = await recordsOf(text, separator)
