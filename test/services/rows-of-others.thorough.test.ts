@@ -41,10 +41,10 @@ const to = new Date(clock.now()).toISOString()
 const from = new Date(clock.now() - 80 * 86_400_000).toISOString()
 const REQUESTS = requestsOf({ message_id, event_id, endpoint_id, domain_id, from, to })
 
-/** Methods that need what the account lacks, end what other methods need, or cannot show rows that make no sense. */
+/** Methods that need what the account lacks, end what others need, wait for DNS, or cannot show senseless rows. */
 const WITHOUT = words(`
   StreamEvents Remove UndoImport CreateEndpoint DeleteEndpoint TestEndpoint DeleteWebhook TestWebhook RotateSecret
-  DeleteDomain RotateDkim ResumeDomain GetReceipt StartImport AddPart CancelImport ListImports ListImportFaults ListInbox
+  DeleteDomain VerifyDomain RotateDkim ResumeDomain GetReceipt StartImport AddPart CancelImport ListImports ListImportFaults ListInbox
   GetInboxMessage ClearInbox CreateKey RevokeKey SetNotificationUrl TestNotificationUrl InvitePerson
   WithdrawInvitation ChangeRole RemovePerson GetInvitation AcceptInvitation EndSession ConfirmPassword UnlinkIdentity
   GetSignInMethods RequestPasswordReset GetPasswordReset ResetPassword StartReplay GetReplay CancelReplay RetryDispatch
@@ -60,18 +60,19 @@ async function pagesRead(): Promise<number> {
   return one(await run<{ pages: number }>(db, read)).pages
 }
 
-/** How many pages each call reads when the catalogue is read already. */
+/** The fewest pages that each call reads: the first time it reads the catalogue, and PostgreSQL may work beside it. */
 async function readByCalls(which: readonly DescMethod[]): Promise<Map<string, number>> {
   const pages = new Map<string, number>()
   const refused: string[] = []
   for (const name of which.map(nameOf))
     for (const request of REQUESTS[name] ?? [{}]) {
-      await call(name, request)
-      const before = await pagesRead()
-      const { status, json } = await call(name, request)
       const what = `${name} ${JSON.stringify(request)}`
-      if (status !== 200) refused.push(`${what}: ${json.message}`)
-      pages.set(what, (await pagesRead()) - before)
+      for (const _ of [1, 2, 3]) {
+        const before = await pagesRead()
+        const { status, json } = await call(name, request)
+        if (status !== 200) refused.push(`${what}: ${json.message}`)
+        pages.set(what, Math.min(pages.get(what) ?? Infinity, (await pagesRead()) - before))
+      }
     }
   expect(refused).toEqual([])
   return pages
