@@ -63,6 +63,6 @@ test.each(Object.entries(LISTS))('a page of %s ends in time, whatever its filter
       const { status, json } = await api.call('GET', `${path}?${next}`, { key: api.keys.stranger })
       expect([status, statements <= MOST, typeof json.next_cursor]).toEqual([200, true, 'string'])
     }),
-    { numRuns: 15 },
+    { numRuns: 8 },
   )
 })
