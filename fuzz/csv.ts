@@ -1,5 +1,5 @@
-// The law: a CSV file has the rows that Python's `csv` reads in it, in the same lines, but for titles above its table. A
-// file with a NUL character in its first line is no text, and is refused.
+// The law: a CSV file has the rows that Python's `csv` reads in it, in the same lines, but for titles above its table.
+// A file with a NUL character in its first line is no text, and is refused.
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'

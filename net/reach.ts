@@ -54,13 +54,28 @@ const WITNESSES = 4
 /** A witness is a server of another network: one party has many sites and addresses at little cost. */
 const MAX_NETWORKS = 1_000
 
-/** Where the way leads. What runs on this machine or in its own network says nothing about the world. */
-function rangeOf(ip: string): string {
-  const address = ipaddr.process(ip)
-  return `${address.kind()} ${address.range()}`
+/**
+ * Where the way leads, and to which network. What runs on this machine or in its own network says nothing about the
+ * world.
+ */
+interface Location {
+  range: string
+  network: string
 }
 
-const networkKeyOf = ({ ip, sourceAddress = '' }: Way) => `${sourceAddress} ${rangeOf(ip)}`
+/** Each send asks for the same few again. */
+const locations = createBoundedMap<Location>({ maxEntries: 1_000 })
+
+function locate(ip: string): Location {
+  const known = locations.get(ip)
+  if (known) return known
+  const address = ipaddr.process(ip)
+  const location = { range: `${address.kind()} ${address.range()}`, network: widerNetworkOf(ip) }
+  locations.set(ip, location)
+  return location
+}
+
+const networkKeyOf = ({ ip, sourceAddress = '' }: Way) => `${sourceAddress} ${locate(ip).range}`
 
 /** @param witnessPauseMs no server is visited again within this time */
 export function createReach<Server extends Reachable>(witnessPauseMs: number) {
@@ -88,10 +103,11 @@ export function createReach<Server extends Reachable>(witnessPauseMs: number) {
 
   /** Servers of other networks, and how long none of them may be visited yet. */
   function witnessesFor({ ip, site }: Server) {
-    const [range, network, nowMs] = [rangeOf(ip), widerNetworkOf(ip), performance.now()]
+    const nowMs = performance.now()
+    const { range, network } = locate(ip)
     const others = [...servers.keys()].filter((each) => each !== network).map((each) => servers.get(each)!)
     const known = shuffle(others)
-      .filter(({ server }) => rangeOf(server.ip) === range && server.site !== site)
+      .filter(({ server }) => locate(server.ip).range === range && server.site !== site)
       .map((each) => ({ each, waitMs: Math.max(0, each.visitedAtMs + witnessPauseMs - nowMs) }))
       .sort((a, b) => a.waitMs - b.waitMs)
     const waitMs = known[0]?.waitMs ?? 0
@@ -126,7 +142,7 @@ export function createReach<Server extends Reachable>(witnessPauseMs: number) {
   }
 
   function remember(server: Server): void {
-    const network = widerNetworkOf(server.ip)
+    const { network } = locate(server.ip)
     const visitedAtMs = servers.get(network)?.visitedAtMs ?? -Infinity
     servers.set(network, { server, visitedAtMs })
   }
