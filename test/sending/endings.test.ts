@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { one, run } from '../../server/db/statement.ts'
 import { fail } from '../../server/errors.ts'
+import { createClaim } from '../../server/ledger/claim.ts'
 import { createStoreEnding } from '../../server/sending/endings.ts'
 import { newClaim } from '../harness/claim.ts'
 import { testDatabase } from '../harness/postgres.ts'
@@ -8,6 +10,7 @@ import { testDatabase } from '../harness/postgres.ts'
 
 const { db } = await testDatabase()
 const storeEnding = createStoreEnding(db)
+const LEASE = 'select lease_until as until from open_messages where id = $1'
 const leaseUntilMs = () => performance.now() + 60_000
 
 /** The work of an ending that fails this many times. */
@@ -26,6 +29,15 @@ test('an ending is tried until it is stored, each time after twice the pause', a
   expect(errors).toHaveLength(3)
   // 50, 100 and 200 ms; timers end up to a millisecond early.
   expect(performance.now() - startMs).toBeGreaterThanOrEqual(345)
+})
+
+test('a message whose end cannot be stored before its lease is over is held', async () => {
+  const claim = newClaim({ leaseMs: 5_000 })
+  await createClaim(db)(claim)
+  const untilOf = async () => one(await run<{ until: Date }>(db, LEASE, [claim.messageId])).until
+  const until = await untilOf()
+  expect(await storeEnding(claim, performance.now() + 5_000, failing(2))).toBe(3)
+  await expect.poll(untilOf).not.toEqual(until)
 })
 
 test('a decided end is not tried again', async () => {

@@ -93,6 +93,13 @@ test('a send takes its slots for look-ups and at a site from those of its own ac
   expect(accounts).toEqual([world.account.id, world.account.id])
 })
 
+test('a send gives its turn back before SMTP', async () => {
+  const order: string[] = []
+  script(world, { mail: () => void order.push('MAIL') })
+  await send({}, { endWork: () => void order.push('turn over') })
+  expect(order).toEqual(['turn over', 'MAIL'])
+})
+
 test('temporary_failure alone is retryable', async () => {
   script(world, { rcpt: '451 4.7.1 greylisted' })
   expect(await send()).toMatchObject({ reason: Reason.TEMPORARY_FAILURE, retryable: true })
