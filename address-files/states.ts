@@ -110,11 +110,19 @@ const isYes = (answer: string) => YES.has(answer) || answer === 'x'
 
 /** How many rows have each value of a column. */
 export function countsOf(rows: readonly Row[], index: number): Record<string, number> {
-  return countsAs(rows, index, countedAsIn(rows, index))!
+  return countedIn(rows, index).counts
 }
 
-const countedAsIn = (rows: readonly Row[], index: number): CountedAs =>
-  COUNTED_AS.find((countedAs) => countsAs(rows, index, countedAs))!
+/** The first way to count a column by which it has few values, and these. */
+function countedIn(rows: readonly Row[], index: number, [countedAs, ...others] = COUNTED_AS): Counted {
+  const counts = countsAs(rows, index, countedAs!)
+  return counts ? { countedAs: countedAs!, counts } : countedIn(rows, index, others)
+}
+
+interface Counted {
+  countedAs: CountedAs
+  counts: Record<string, number>
+}
 
 function countsAs(rows: readonly Row[], index: number, countedAs: CountedAs): Record<string, number> | undefined {
   const counts = new Map<string, { value: string; count: number }>()
@@ -132,7 +140,7 @@ function countsAs(rows: readonly Row[], index: number, countedAs: CountedAs): Re
 export function rowsWhere(rows: readonly Row[], headings: readonly string[], conditions: readonly Condition[]): Row[] {
   const wanted = conditions.map(({ column, values }) => {
     const index = indexOf(headings, column)
-    const countedAs = countedAsIn(rows, index)
+    const { countedAs, counts } = countedIn(rows, index)
     const valuesIn = ({ cells }: Row) => {
       const cell = (cells[index] ?? '').trim()
       return [cell, countedAs(cell)].map((value) => value.toLowerCase())
@@ -141,7 +149,7 @@ export function rowsWhere(rows: readonly Row[], headings: readonly string[], con
     const found = new Set(rows.flatMap(valuesIn))
     const missing = values.find((value) => !found.has(value.trim().toLowerCase()))
     if (missing !== undefined) {
-      const known = `Its values: ${shownCounts(countsOf(rows, index))}`
+      const known = `Its values: ${shownCounts(counts)}`
       throw new AddressFileFault(
         `No row has ${JSON.stringify(missing)} in the column ${JSON.stringify(column)}. ${known}`,
       )

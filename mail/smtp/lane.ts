@@ -163,9 +163,10 @@ async function transactOnce(tools: LaneTools, lane: Lane, place: Place, session:
   clearInterval(timer)
   tools.transacting--
   stopwatch.end()
-  const call = { ...tools, host, site: site.name ?? site.key }
-  if (result.failure) result.failure = await unlessCutOff(tools.opening, { ...result.failure, ip }, call)
-  result.failure = await unlessAllEnd(tools.opening.shown, serverAt(ip, call), { result, beganAtMs, isUsed })
+  const dialled = { host, site: site.name ?? site.key, sourceAddress: tools.sourceAddress }
+  if (result.failure)
+    result.failure = await unlessCutOff(tools.opening, { ...result.failure, ip }, { ...tools, ...dialled })
+  result.failure = await unlessAllEnd(tools.opening.shown, serverAt(ip, dialled), { result, beganAtMs, isUsed })
   lane.stopwatch = undefined
   lane.isUnproven = false
   noteResult(tools, lane, { place, session, recipients, result, evidence, stopwatch, isUsed, beganAtMs })

@@ -31,9 +31,8 @@ interface HeavyGroup {
 const BY_KEY = { maxWaiting: 1_000, waitMs: 10_000 }
 
 const { testWebhook, testEndpoint, deleteWebhook, deleteEndpoint } = WebhookService.method
-const SHOWING_ENDPOINTS = WebhookService.methods.filter(
-  (method) => ![testWebhook, testEndpoint, deleteWebhook, deleteEndpoint].some((other) => other === method),
-)
+const SHOWING_NO_ENDPOINT: readonly DescMethod[] = [testWebhook, testEndpoint, deleteWebhook, deleteEndpoint]
+const SHOWING_ENDPOINTS = WebhookService.methods.filter((method) => !SHOWING_NO_ENDPOINT.includes(method))
 
 /**
  * The calls whose work grows with what an account has stored or sends, by what they share. All other calls read or

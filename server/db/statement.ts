@@ -11,7 +11,7 @@ interface RunOptions {
   prepare?: boolean
 }
 
-/** For what reads history, see `idsAndBounds`, and for what runs once an hour. */
+/** For statements that read history (see `idsAndBounds`), and for those that run seldom. */
 export const UNPREPARED: RunOptions = { prepare: false }
 
 /**

@@ -197,6 +197,15 @@ test('what the breaker of a domain refuses is listed by that sentence', async ()
   })
 })
 
+/** A refused send of an account to this address. */
+const refusedSend = (accountId: string, to: string) => ({
+  accountId,
+  requestId: to,
+  protocol: 'rest' as const,
+  error: fail('invalid_address', 'no', { fields: [{ field: 'to', message: 'no' }] }),
+  parties: { recipients: [to] },
+})
+
 test('processes together store 60 an account and minute and 100 a second, and count the others', async () => {
   const { db, clock } = api.world
   const frozen = { ...clock, now: () => 1_900_000_000_000 }
@@ -204,13 +213,7 @@ test('processes together store 60 an account and minute and 100 a second, and co
   const accounts = await Promise.all([0, 1, 2].map((i) => createAccount(db, clock, `Flood ${i}`)))
   for (let i = 0; i < 80; i++) {
     for (const [at, { id: accountId }] of accounts.entries()) {
-      writers[(i + at) % 2]!.note({
-        accountId,
-        requestId: `${i}`,
-        protocol: 'rest',
-        error: fail('invalid_address', 'no', { fields: [{ field: 'to', message: 'no' }] }),
-        parties: { recipients: [`r${i}@example.net`] },
-      })
+      writers[(i + at) % 2]!.note(refusedSend(accountId, `r${i}@example.net`))
     }
   }
   await Promise.all(writers.map((writer) => writer.stop()))
@@ -227,16 +230,8 @@ test('the refusals of one account leave room for those of others in the same sec
   const { db, clock } = api.world
   const writer = new RefusedSends({ db, clock }, (error) => expect.unreachable(`${error}`))
   const [loud, quiet] = await Promise.all(['Loud', 'Quiet'].map((name) => createAccount(db, clock, name)))
-  const refused = (accountId: string, to: string) =>
-    writer.note({
-      accountId,
-      requestId: to,
-      protocol: 'rest',
-      error: fail('invalid_address', 'no', { fields: [{ field: 'to', message: 'no' }] }),
-      parties: { recipients: [to] },
-    })
-  for (let i = 0; i < 2 * MOST.second; i++) refused(loud!.id, `r${i}@example.net`)
-  refused(quiet!.id, 'ann@example.net')
+  for (let i = 0; i < 2 * MOST.second; i++) writer.note(refusedSend(loud!.id, `r${i}@example.net`))
+  writer.note(refusedSend(quiet!.id, 'ann@example.net'))
   await writer.stop()
   expect(await db.$count(refusedSends, eq(refusedSends.accountId, quiet!.id))).toBe(1)
 })
