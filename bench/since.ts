@@ -45,7 +45,8 @@ export async function run({ against }: RunOptions): Promise<Report> {
   for (let start = 1; start <= STARTS; start++) {
     console.log(`start ${start}`)
     // What starts first is slower for as long as it runs.
-    const inTurn = <Side>(sides: Side[]) => (start % 2 === 1 ? sides : sides.toReversed())
+    const areOursFirst = start % 2 === 1
+    const inTurn = <Side>(sides: Side[]) => (areOursFirst ? sides : sides.toReversed())
     const [startFirst, startSecond] = inTurn([startProduct, startOther])
     await using first = await startFirst!(sink)
     await using second = await startSecond!(sink)
@@ -54,11 +55,11 @@ export async function run({ against }: RunOptions): Promise<Report> {
       const send = sendsOf(side, http)
       return (requests: number) => send({ inFlight: IN_FLIGHT, requests })
     })
-    sends.push(await playWarm(plain, MESSAGES, WARM_UP_MESSAGES))
+    sends.push(await playWarm(plain, MESSAGES, WARM_UP_MESSAGES, areOursFirst))
 
     console.log('with an endpoint')
     const pushes = [product, peer].map((side) => pushedSends(side, receiver))
-    pushed.push(await playWarm(pushes, MESSAGES, WARM_UP_EVENTS))
+    pushed.push(await playWarm(pushes, MESSAGES, WARM_UP_EVENTS, areOursFirst))
 
     console.log('first attempts')
     const [attemptFirst, attemptSecond] = inTurn([startFirstAttemptsBench, webhooks.startFirstAttemptsBench])
@@ -67,7 +68,7 @@ export async function run({ against }: RunOptions): Promise<Report> {
     const posts = inTurn([firstToAttempt, secondToAttempt]).map(
       (side) => (events: number) => side.post({ events, open: OPEN }),
     )
-    attempts.push(await playWarm(posts, EVENTS, WARM_UP_EVENTS))
+    attempts.push(await playWarm(posts, EVENTS, WARM_UP_EVENTS, areOursFirst))
   }
 
   const cpu = {
@@ -114,18 +115,19 @@ function overStarts<Figure extends string>(
   return { mean, error: Math.sqrt(variance / ratios.length) }
 }
 
-/** Plays rounds of both sides, ours first, after a warm-up of each. */
+/** Plays rounds of both sides, after a warm-up of each. */
 async function playWarm<Figures extends Round>(
   [ours, theirs]: ((count: number) => Promise<Figures>)[],
   count: number,
   warmUp: number,
+  areOursFirst: boolean,
 ): Promise<Pair<Figures, Figures>[]> {
-  await ours!(warmUp)
-  await theirs!(warmUp)
+  for (const side of areOursFirst ? [ours, theirs] : [theirs, ours]) await side!(warmUp)
   return playPairs(
     () => ours!(count),
     () => theirs!(count),
     'the other checkout',
     ROUNDS,
+    areOursFirst,
   )
 }

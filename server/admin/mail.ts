@@ -3,7 +3,7 @@ import { valuesOf } from '../../mail/mime/raw/header.ts'
 import { decodePart, octetsOf } from '../../mail/mime/raw/parts.ts'
 import { readRawBody, readRawHeader } from '../../mail/mime/raw/read-raw.ts'
 import { bufferOf } from '../../net/bytes.ts'
-import { inThread, LARGE_BYTES } from '../async/threads.ts'
+import { inThreadIfLarge } from '../async/threads.ts'
 
 /** A message as a mail reader sees it. Its text is what the sender wrote, with control characters and all. */
 export interface DisplayedMail {
@@ -29,12 +29,8 @@ interface MailFile {
 
 const UNREADABLE: DisplayedMail = { from: '', subject: '', headers: [], files: [] }
 
-const readInThread = inThread(import.meta.url, readMail)
-
 /** As `readMail`, without keeping the event loop for a large message. */
-export async function readMailAside(accountId: string, source: Buffer): Promise<DisplayedMail> {
-  return source.length <= LARGE_BYTES ? readMail(source) : readInThread(accountId, source)
-}
+export const readMailAside = inThreadIfLarge(import.meta.url, readMail)
 
 /** Reads a message as it was sent. Of a message with a fault in its form, only the source can be shown. */
 export function readMail(octets: Uint8Array): DisplayedMail {

@@ -9,7 +9,7 @@ import { transferableIn } from './transferable.ts'
 // content starts them, and they end when there was none for a while.
 
 /** Content of more bytes is read in a thread. The worst content of this size keeps the event loop for about 20 ms. */
-export const LARGE_BYTES = 64 * 1024
+const LARGE_BYTES = 64 * 1024
 
 /** The event loop has its own processor. */
 const THREADS = Math.min(4, Math.max(1, availableParallelism() - 1))
@@ -45,6 +45,29 @@ export function inThread<Arguments extends unknown[], Result>(
       release?.()
     }
   }
+}
+
+/** The function as one that runs in a thread, as with `inThread`, when the bytes and texts it is given are large. */
+export function inThreadIfLarge<Arguments extends unknown[], Result>(
+  module: string,
+  work: (...values: Arguments) => Result | Promise<Result>,
+): (accountId: string, ...values: Arguments) => Promise<Result> {
+  const workInThread = inThread(module, work)
+  return async (accountId, ...values) =>
+    sizeOf(values) > LARGE_BYTES ? workInThread(accountId, ...values) : work(...values)
+}
+
+/** Bytes, and the characters of texts; no more than is needed to know that a value is large. */
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string' || value instanceof Uint8Array) return value.length
+  let size = 0
+  if (Array.isArray(value) || isPlain(value)) {
+    for (const one of Object.values(value)) {
+      size += sizeOf(one)
+      if (size > LARGE_BYTES) break
+    }
+  }
+  return size
 }
 
 async function run(thread: Thread, job: Job): Promise<unknown> {

@@ -11,3 +11,7 @@ export async function inTime<T>(
   const timer = setTimeout(() => reject(late()), ms)
   return Promise.race([work, deadline]).finally(() => clearTimeout(timer))
 }
+
+/** As `inTime`, up to a time of `performance.now()`. */
+export const byTime = <T>(work: Promise<T>, untilMs: number, late?: () => Error): Promise<T> =>
+  inTime(work, untilMs - performance.now(), late)

@@ -1,6 +1,6 @@
 import type { Kind } from '../../mail/smtp/attempt.ts'
 import { FairSlots } from '../../net/fair-slots.ts'
-import { inTime } from '../async/timeout.ts'
+import { byTime } from '../async/timeout.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { firstIdAt, timeOfId } from '../db/ids.ts'
@@ -76,7 +76,7 @@ export function createStandings(parts: StandingsParts): FindStandings {
     const untilMs = performance.now() + AT_MOST_MS
     const release = await slots.acquire({ accountId: refused.accountId, untilMs })
     try {
-      return release ? await inTime(find(parts, refused), untilMs - performance.now()) : new Map()
+      return release ? await byTime(find(parts, refused), untilMs) : new Map()
     } catch {
       return new Map()
     } finally {

@@ -5,7 +5,7 @@ import { type Signer, signMessage } from '../../mail/mime/dkim.ts'
 import { completeRaw, type RawMessage } from '../../mail/mime/raw/read-raw.ts'
 import { stuffDots, type WireContent } from '../../mail/smtp/content.ts'
 import { bufferOf } from '../../net/bytes.ts'
-import { inThread, LARGE_BYTES } from '../async/threads.ts'
+import { inThreadIfLarge } from '../async/threads.ts'
 import { publicId } from '../db/ids.ts'
 import type { StoredRequest } from '../db/json-columns.ts'
 import type { SenderDomain } from '../domains/sender.ts'
@@ -36,7 +36,7 @@ export async function seal({ built, raw, messageId, date, signer }: Unsealed): P
   return { content, sizeBytes: pieces.reduce((sum, piece) => sum + piece.length, 0), digest: hash.digest('hex') }
 }
 
-const sealInThread = inThread(import.meta.url, seal)
+const sealAside = inThreadIfLarge(import.meta.url, seal)
 
 /**
  * Builds and signs a message, the step of a send between claim and SMTP; a large one in a thread. Date and boundaries
@@ -52,19 +52,13 @@ export async function compose(message: Message, domain: SenderDomain, claim: Cla
     date,
     signer: { domain: domain.name, keys: domain.dkimKeys },
   }
-  if (sizeOf(message) <= LARGE_BYTES) return seal(unsealed)
-  const { content, ...composed } = await sealInThread(claim.accountId, unsealed)
+  const { content, ...composed } = await sealAside(claim.accountId, unsealed)
   return { ...composed, content: { ...content, pieces: content.pieces.map(bufferOf) } }
 }
 
 /** Without `source`, which the others are pieces of. */
 const pick = ({ header, body, hasDate, messageId, isEightBit }: RawMessage) => {
   return { header, body, hasDate, messageId, isEightBit }
-}
-
-function sizeOf({ html = '', text = '', attachments, raw }: Message): number {
-  if (raw) return raw.source.length
-  return attachments.reduce((sum, { content }) => sum + content.length, html.length + text.length)
 }
 
 /** `bodies` are kept with it. */

@@ -2,7 +2,7 @@ import { otherMethod } from '../../mail/mime/calendar.ts'
 import { textOfHtml } from '../../mail/mime/html-text.ts'
 import { type RawBody, type RawHeader, readRawBody } from '../../mail/mime/raw/read-raw.ts'
 import { bufferOf } from '../../net/bytes.ts'
-import { inThread, LARGE_BYTES } from '../async/threads.ts'
+import { inThreadIfLarge } from '../async/threads.ts'
 
 /** The parts of a request that must be read octet by octet. */
 export interface Given {
@@ -30,14 +30,5 @@ export function readContents({ raw, html, calendars }: Given): Contents {
   }
 }
 
-const readInThread = inThread(import.meta.url, readContents)
-
 /** Reads large contents in a thread, where accounts take turns. */
-export async function readContentsAside(given: Given, accountId: string): Promise<Contents> {
-  return bytesOf(given) <= LARGE_BYTES ? readContents(given) : readInThread(accountId, given)
-}
-
-function bytesOf({ raw, html = '', calendars }: Given): number {
-  const files = calendars.reduce((sum, { content }) => sum + content.length, 0)
-  return (raw?.source.length ?? 0) + html.length + files
-}
+export const readContentsAside = inThreadIfLarge(import.meta.url, readContents)

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { createPause } from '../async/pauses.ts'
 import { isLocked, isRowFault } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
 import { reasonOf } from '../errors.ts'
@@ -6,10 +6,12 @@ import type { Claim } from '../ledger/claim.ts'
 import { createHold, HOLD_EVERY_MS } from '../ledger/hold.ts'
 
 /** A process that was paused past its lease asks once more all the same: the sweeper's outcome is better than none. */
-export const LATE_MS = 5_000
+const LATE_MS = 5_000
 /** When the lease has less time left, the message is held. */
 const HOLD_BEFORE_MS = 10_000
-const MAX_PAUSE_MS = 1_000
+
+/** The end of the lease, or later when that is near or past. */
+export const lateUntil = (leaseUntilMs: number) => Math.max(leaseUntilMs, performance.now() + LATE_MS)
 
 /** Stores the end of a claim. */
 export type StoreEnding = <T>(
@@ -29,9 +31,10 @@ export function createStoreEnding(db: Database): StoreEnding {
   const hold = createHold(db)
 
   async function store(...[claim, leaseUntilMs, work, onError]: Parameters<StoreEnding>): Promise<unknown> {
-    const refusedUntilMs = Math.max(leaseUntilMs, performance.now() + LATE_MS)
+    const refusedUntilMs = lateUntil(leaseUntilMs)
     let holdMs = leaseUntilMs - HOLD_BEFORE_MS
-    for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+    const pause = createPause()
+    for (;;) {
       try {
         return await work()
       } catch (error) {
@@ -44,7 +47,7 @@ export function createStoreEnding(db: Database): StoreEnding {
           hold(claim).catch(() => {})
         }
         // What waits for a lock is in front of a sweeper that comes later.
-        if (!isLocked(error)) await sleep(pauseMs, undefined, { ref: nowMs < leaseUntilMs })
+        if (!isLocked(error)) await pause({ ref: nowMs < leaseUntilMs })
       }
     }
   }

@@ -79,7 +79,7 @@ export async function readRequest(request: SendRequest, door: Door): Promise<Mes
   return checkRequest(request, {
     ...door,
     header,
-    contents: await readContentsAside(givenBy(request, header), accountId),
+    contents: await readContentsAside(accountId, givenBy(request, header)),
   })
 }
 

@@ -169,15 +169,15 @@ function outcomeRow(outcome: RecipientOutcome, position: number, standings?: Sta
   return {
     position,
     status: statusNames.name(outcome.status),
-    reason: outcome.reason === undefined ? null : reasonNames.name(outcome.reason),
+    reason: outcome.reason ? reasonNames.name(outcome.reason) : undefined,
     retryable: outcome.retryable ?? false,
     in_doubt: outcome.inDoubt ?? false,
-    smtp: outcome.smtp ? toJson(SmtpEvidenceSchema, outcome.smtp) : null,
+    smtp: outcome.smtp && toJson(SmtpEvidenceSchema, outcome.smtp),
     // That of a rejection comes from stored data.
-    detail: outcome.status === DeliveryStatus.BOUNCED ? (outcome.detail ?? null) : null,
-    suppression: outcome.suppression ? toJson(SuppressionSchema, outcome.suppression) : null,
+    detail: outcome.status === DeliveryStatus.BOUNCED ? outcome.detail : undefined,
+    suppression: outcome.suppression && toJson(SuppressionSchema, outcome.suppression),
     provider: providerOf(outcome),
-    refusal: refusal ?? null,
+    refusal,
     proof_of_life: standing?.lastDeliveredMs !== undefined,
     address,
     entry: refusal && standing && bounceEntry(standing, outcome.smtp!),
@@ -206,9 +206,9 @@ export function endingRow(outcomes: RecipientOutcome[], content?: SentContent, s
   const { status, reason } = summarise(outcomes)
   return {
     status: statusNames.name(status),
-    reason: reason === undefined ? null : reasonNames.name(reason),
+    reason: reason ? reasonNames.name(reason) : undefined,
     size_bytes: content?.sizeBytes ?? 0,
-    digest: outcomes.some(wentOut) ? content?.digest : null,
+    digest: outcomes.some(wentOut) ? content?.digest : undefined,
     outcomes: outcomes.map((outcome, position) => outcomeRow(outcome, position, standings)),
   }
 }

@@ -11,7 +11,7 @@ import {
 } from '../../mail/mime/raw/read-raw.ts'
 import { bufferOf } from '../../net/bytes.ts'
 import { cleanText } from '../../net/clean-text.ts'
-import { inThread, LARGE_BYTES } from '../async/threads.ts'
+import { inThreadIfLarge } from '../async/threads.ts'
 import type { StoredRequest } from '../db/json-columns.ts'
 import type { FieldFault } from '../errors.ts'
 
@@ -44,14 +44,14 @@ export function readRawMessage(
 ): RawMessage | undefined {
   for (const { field, message } of besideRaw(request)) refuse(field, message)
   if ('fault' in header) return void refuse(rawName, header.fault)
-  const { raw } = request
-  if (!raw || !body) throw new Error('the contents of a raw message were not read')
-  if ('fault' in body) return void refuse(rawName, body.fault)
+  // A header that can be read has contents.
+  const [raw, read] = [request.raw!, body!]
+  if ('fault' in read) return void refuse(rawName, read.fault)
   const given = request.from === '' ? undefined : parseMailbox(request.from)
   if (given && given.address.toLowerCase() !== header.from.address.toLowerCase()) {
     refuse('from', `differs from the From header of raw, which is ${header.from.address}`)
   }
-  return rawMessage(bufferOf(raw), header, body)
+  return rawMessage(bufferOf(raw), header, read)
 }
 
 /** The fields that a raw message replaces. */
@@ -86,7 +86,7 @@ export interface Bodies {
 }
 
 /** The bodies that a reader shows: the first part of each kind that is no file. */
-export function bodiesOf({ parts, source }: Pick<RawMessage, 'parts' | 'source'>): Bodies {
+export function bodiesOf({ source, parts }: Pick<RawMessage, 'source' | 'parts'>): Bodies {
   const body = (type: string) => {
     const part = parts.find((part) => part.type === type && !part.isAttached && !part.isForwarded)
     return part && decodePart(part, bufferOf(source)).replaceAll('\0', '\uFFFD')
@@ -94,11 +94,7 @@ export function bodiesOf({ parts, source }: Pick<RawMessage, 'parts' | 'source'>
   return { html: body('text/html'), text: body('text/plain') }
 }
 
-const readInThread = inThread(import.meta.url, bodiesOf)
-
 /** As `bodiesOf`, without keeping the event loop for a large message. */
-export async function bodiesAside({ parts, source }: RawMessage, accountId: string): Promise<Bodies> {
-  return source.length <= LARGE_BYTES ? bodiesOf({ parts, source }) : readInThread(accountId, { parts, source })
-}
+export const bodiesAside = inThreadIfLarge(import.meta.url, bodiesOf)
 
 const isFile = ({ isAttached, isForwarded }: MimePart) => isAttached && !isForwarded

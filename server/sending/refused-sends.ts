@@ -118,13 +118,13 @@ function storedForm({ accountId, keyId, requestId, protocol, error, parties }: R
   const fields = fieldsOf(faults)
   return {
     account_id: accountId,
-    key_id: keyId ?? null,
+    key_id: keyId,
     request_id: requestId,
     protocol,
     error: reason,
     message: messageOf(error, fields, faults.length > 0),
     fields,
-    sender: parties?.sender ?? null,
+    sender: parties?.sender,
     recipients: parties?.recipients ?? [],
   }
 }

@@ -14,11 +14,16 @@ function inOrder(desc: DescMessage, message: Message): Message {
   for (const { fieldKind, localName, message: inner } of desc.fields) {
     const value = ordered[localName]
     if (value === undefined) continue
-    if (fieldKind === 'map') ordered[localName] = Object.fromEntries(Object.entries(value as object).sort(byKey))
+    if (fieldKind === 'map') ordered[localName] = sorted(value as Record<string, unknown>)
     else if (fieldKind === 'list' && inner) ordered[localName] = (value as Message[]).map((one) => inOrder(inner, one))
     else if (inner) ordered[localName] = inOrder(inner, value as Message)
   }
   return ordered
 }
 
-const byKey = ([a]: [string, unknown], [b]: [string, unknown]) => (a < b ? -1 : 1)
+const sorted = (entries: Record<string, unknown>) =>
+  Object.fromEntries(
+    Object.keys(entries)
+      .sort()
+      .map((key) => [key, entries[key]]),
+  )

@@ -298,7 +298,7 @@ async function runChecks(recipients: CheckedRecipient[], context: CheckContext, 
 }
 
 async function bodiesToStore({ raw, html, text }: Message, accountId: string): Promise<Bodies> {
-  return raw ? bodiesAside(raw, accountId) : { html, text }
+  return raw ? bodiesAside(accountId, { source: raw.source, parts: raw.parts }) : { html, text }
 }
 
 function newClaim(

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import { inTime } from '../async/timeout.ts'
+import { createPause } from '../async/pauses.ts'
+import { byTime } from '../async/timeout.ts'
 import { CALL_TIMES } from '../config/limits.ts'
 import { fail } from '../errors.ts'
 import type { IdempotencyKey } from './idempotency-key.ts'
@@ -18,9 +18,6 @@ export interface FirstResponse<Response> {
   replayed: boolean
   requestHash: string
 }
-
-/** The pauses between two queries for the result of another process. */
-const POLL_MS = { first: 20, most: 250 }
 
 /**
  * Requests of this process with the same idempotency key share the response of the first one. When that fails, equal
@@ -46,7 +43,7 @@ export function createSharing<Response>(leaseMs: number) {
         if (!other) break
         onWait?.()
         try {
-          const { response, requestHash } = await inTime(other.first, untilMs - performance.now(), tooLong)
+          const { response, requestHash } = await byTime(other.first, untilMs, tooLong)
           return { response, replayed: true, mismatch: requestHash !== key.requestHash }
         } catch (error) {
           // The error of a request with another body says nothing about this one.
@@ -66,13 +63,12 @@ export function createSharing<Response>(leaseMs: number) {
   }
 }
 
-/** Returns a function that pauses, each time longer than the last. It throws `transient_failure` after `untilMs`. */
+/** The pauses between two queries for the result of another process. They throw `transient_failure` after `untilMs`. */
 export function createPauses(untilMs: number): () => Promise<void> {
-  let waitMs = POLL_MS.first
+  const pause = createPause(20, 250)
   return async () => {
     if (performance.now() >= untilMs) throw tooLong()
-    await sleep(waitMs)
-    waitMs = Math.min(waitMs * 2, POLL_MS.most)
+    await pause()
   }
 }
 

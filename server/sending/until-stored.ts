@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { RecipientOutcome } from '../../gen/verdict/v1/outcomes_pb.ts'
-import { inTime } from '../async/timeout.ts'
+import { createPause } from '../async/pauses.ts'
+import { byTime } from '../async/timeout.ts'
 import type { DatabaseClock } from '../db/clock.ts'
 import { isRowFault, sqlStateOf } from '../db/collector.ts'
 import type { Database } from '../db/connect.ts'
@@ -12,7 +12,7 @@ import { createRecord } from '../ledger/record.ts'
 import { isTaken } from '../ledger/retries.ts'
 import { createSettle } from '../ledger/settle.ts'
 import { createStandings } from '../reputation/standings.ts'
-import { createStoreEnding, LATE_MS } from './endings.ts'
+import { createStoreEnding, lateUntil } from './endings.ts'
 import { endingRow, refusedAddresses, type SentContent, withoutText } from './outcome.ts'
 import { storedOutcomes } from './stored-response.ts'
 
@@ -61,12 +61,11 @@ export function createRecordUntilStored(
       step.refused()
     })
     stored.catch(() => step.failed())
-    const untilMs = Math.max(leaseUntilMs, performance.now() + LATE_MS)
-    return inTime(
+    return byTime(
       stored.catch((error) => {
         throw reasonOf(error) ? error : new OutcomeUnknown({ cause: error })
       }),
-      untilMs - performance.now(),
+      lateUntil(leaseUntilMs),
       () => new OutcomeUnknown({ cause }),
     )
   }
@@ -119,15 +118,14 @@ export function createSettleUntilStored(
  * any other error the result is unknown. Throws OutcomeUnknown when the time is over.
  */
 async function tryUntil<T>(leaseUntilMs: number, work: () => Promise<T>): Promise<T> {
-  const untilMs = Math.max(leaseUntilMs, performance.now() + LATE_MS)
+  const untilMs = lateUntil(leaseUntilMs)
   let cause: unknown
-  for (let waitMs = 50; performance.now() < untilMs; waitMs = Math.min(waitMs * 2, 1_000)) {
+  for (const pause = createPause(); performance.now() < untilMs; await pause()) {
     try {
-      return await inTime(work(), untilMs - performance.now())
+      return await byTime(work(), untilMs)
     } catch (error) {
       if (reasonOf(error)) throw error
       cause = error
-      await sleep(waitMs)
     }
   }
   throw new OutcomeUnknown({ cause })

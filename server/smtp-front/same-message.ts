@@ -4,7 +4,7 @@ import { valuesOf } from '../../mail/mime/raw/header.ts'
 import { octetsOf } from '../../mail/mime/raw/parts.ts'
 import { type RawMessage, readRawHeader } from '../../mail/mime/raw/read-raw.ts'
 import { bufferOf } from '../../net/bytes.ts'
-import { inThread, LARGE_BYTES } from '../async/threads.ts'
+import { inThreadIfLarge } from '../async/threads.ts'
 
 /** A program that builds a message again writes a new Date and new boundaries, and may choose other encodings. */
 const SAID = ['from', 'to', 'cc', 'subject']
@@ -24,14 +24,8 @@ export function digestOfContent({ source, parts }: Given): string {
   return hash('sha256', JSON.stringify([said, leaves]), 'hex')
 }
 
-const digestInThread = inThread(import.meta.url, digestOfContent)
-
 /** As `digestOfContent`, without keeping the event loop for a large message. */
-export async function digestAside({ source, parts }: Given, accountId: string): Promise<string> {
-  return source.length <= LARGE_BYTES
-    ? digestOfContent({ source, parts })
-    : digestInThread(accountId, { source, parts })
-}
+export const digestAside = inThreadIfLarge(import.meta.url, digestOfContent)
 
 /** What a message has in common with its repeats. */
 export interface SameMessage {

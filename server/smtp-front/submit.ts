@@ -54,8 +54,9 @@ export function createSubmit({ db, senderDomains, ...parts }: SubmitParts) {
     const message = await readMail(mail, distinct, fields, senderDomains)
     const { sandbox, isLmtp: keepsMessageId } = mail
     const { idempotencyKey, tenantId } = fields
-    const { messageId } = message.raw
-    const digest = await digestAside(message.raw, mail.accountId)
+    const { raw } = message
+    const { messageId } = raw
+    const digest = await digestAside(mail.accountId, { source: raw.source, parts: raw.parts })
     const same = { sandbox, idempotencyKey, tenantId, messageId, digest, keepsMessageId }
     const recipients = distinct.map((address): KnownRecipient => {
       return { address, keys: keysOfRecipient(same, address.address) }

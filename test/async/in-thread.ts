@@ -1,3 +1,5 @@
+import { isMainThread } from 'node:worker_threads'
+
 // What threads.test.ts runs in threads.
 
 export const MODULE = import.meta.url
@@ -8,3 +10,4 @@ export const throwing = () => {
   throw new Error('not like this')
 }
 export const ending = () => process.exit()
+export const where = (..._values: unknown[]) => (isMainThread ? 'here' : 'a thread')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { inThread } from '../../server/async/threads.ts'
-import { echo, ending, MODULE, reversed, throwing } from './in-thread.ts'
+import { inThread, inThreadIfLarge } from '../../server/async/threads.ts'
+import { echo, ending, MODULE, reversed, throwing, where } from './in-thread.ts'
 
 const echoInThread = inThread(MODULE, echo)
 
@@ -32,4 +32,17 @@ test('an account with much work delays another one by one piece of it at most', 
   const work = (account: string) => echoInThread(account, account).then(() => order.push(account))
   await Promise.all([...Array.from({ length: 20 }, () => work('many')), work('one')])
   expect(order.indexOf('one')).toBeLessThan(4)
+})
+
+test('what is given more than 64 KiB of bytes and texts in all works in a thread, and the rest here', async () => {
+  const runsIn = inThreadIfLarge(MODULE, where)
+  const half = 32 * 1024
+  const large = [
+    [new Uint8Array(2 * half + 1)],
+    ['x'.repeat(half), 'x'.repeat(half + 1)],
+    [{ files: [{ content: new Uint8Array(half) }, { name: 'x', content: new Uint8Array(half) }] }],
+  ]
+  for (const values of large) expect(await runsIn('a', ...values)).toBe('a thread')
+  const small = [[new Uint8Array(2 * half)], [{ text: 'x'.repeat(half), at: new Date(), files: [], none: undefined }]]
+  for (const values of small) expect(await runsIn('a', ...values)).toBe('here')
 })

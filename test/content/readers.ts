@@ -93,7 +93,7 @@ const CLAIM = { messageId: randomUUID(), accountId: ACCOUNT, createdAtMs: 0 } as
 
 async function send(request: SendRequest) {
   const message = await readRequest(request, { accountId: ACCOUNT })
-  if (message.raw) await bodiesAside(message.raw, ACCOUNT)
+  if (message.raw) await bodiesAside(ACCOUNT, message.raw)
   return compose(message, DOMAIN, CLAIM)
 }
 

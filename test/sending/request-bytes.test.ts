@@ -2,6 +2,7 @@ import { clone, create } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { SendBatchRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
+import { AttemptSchema } from '../../gen/verdict/v1/events_pb.ts'
 import { requestBytes } from '../../server/sending/request-bytes.ts'
 
 const email = fc.record({
@@ -33,6 +34,13 @@ test('requests that differ in anything but such an order have other bytes', () =
       expect(bytesOf(one).equals(bytesOf(other))).toBe(areEqual)
     }),
   )
+})
+
+test('the order of a map is of no meaning in a message within the message either', () => {
+  const bytesWith = (headers: Record<string, string>) =>
+    Buffer.from(requestBytes(AttemptSchema, create(AttemptSchema, { number: 1, request: { headers } })))
+  expect(bytesWith({ a: '1', b: '2' })).toEqual(bytesWith({ b: '2', a: '1' }))
+  expect(bytesWith({ a: '1', b: '2' })).not.toEqual(bytesWith({ a: '2', b: '1' }))
 })
 
 test('the request itself stays as it came', () => {

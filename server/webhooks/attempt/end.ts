@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { createPause } from '../../async/pauses.ts'
 import { createCollector, isRowFault, jsonArray } from '../../db/collector.ts'
 import type { Database } from '../../db/connect.ts'
 import { run, uuidArray } from '../../db/statement.ts'
@@ -124,13 +124,12 @@ export function createEndAttempt(db: Database): (end: AttemptEnd) => Promise<voi
  */
 export async function keepTrying(work: () => Promise<unknown>): Promise<void> {
   const untilMs = performance.now() + TRY_MS
-  for (let waitMs = 50; ; waitMs = Math.min(waitMs * 2, 1_000)) {
+  for (const pause = createPause(); ; await pause()) {
     try {
       await work()
       return
     } catch (error) {
-      if (isRowFault(error) || performance.now() + waitMs > untilMs) throw error
-      await sleep(waitMs)
+      if (isRowFault(error) || performance.now() > untilMs) throw error
     }
   }
 }
