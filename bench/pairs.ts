@@ -33,8 +33,8 @@ export function roundOf({ seconds, cpu, foreign }: Measured<unknown>, messages: 
 
 /**
  * Plays rounds of both sides in turns. The same machine is a third faster or slower an hour later, so only what is
- * measured side by side can be compared. The order is the same in each pair: a side that plays twice in a row is up to
- * a tenth cheaper the second time.
+ * measured side by side can be compared. Each round begins on a calm machine and after one of the other side: a side
+ * that plays at once after itself is up to a tenth cheaper.
  */
 export async function playPairs<Ours extends Round, Theirs extends Round>(
   ours: () => Promise<Ours>,
@@ -47,10 +47,9 @@ export async function playPairs<Ours extends Round, Theirs extends Round>(
   const undisturbed = () =>
     pairs.filter((pair) => pair.ours.foreign <= MAX_FOREIGN && pair.theirs.foreign <= MAX_FOREIGN)
   while (pairs.length < rounds || (undisturbed().length < rounds && pairs.length < rounds + MAX_REPEATS)) {
-    await untilCalm()
-    const first = areOursFirst ? await ours() : undefined
-    const other = await theirs()
-    const pair = { theirs: other, ours: first ?? (await ours()) }
+    const first = areOursFirst ? await onceCalm(ours) : undefined
+    const other = await onceCalm(theirs)
+    const pair = { theirs: other, ours: first ?? (await onceCalm(ours)) }
     pairs.push(pair)
     console.log(`round ${pairs.length}: ours ${describe(pair.ours)}; ${peer} ${describe(pair.theirs)}`)
   }
@@ -59,6 +58,11 @@ export async function playPairs<Ours extends Round, Theirs extends Round>(
     `Other work took more than ${MAX_FOREIGN * 100} % of the processors in most rounds: take these figures with care.`,
   )
   return pairs
+}
+
+async function onceCalm<Played>(play: () => Promise<Played>): Promise<Played> {
+  await untilCalm()
+  return play()
 }
 
 export function describe({ perSecond, cpuMicros, foreign }: Round): string {
