@@ -12,7 +12,7 @@ import { LimitsService } from '../../gen/verdict/v1/limits_pb.ts'
 import { StatsService } from '../../gen/verdict/v1/stats_pb.ts'
 import { SuppressionService } from '../../gen/verdict/v1/suppression_pb.ts'
 import { WebhookService } from '../../gen/verdict/v1/webhooks_pb.ts'
-import { createFairSlotsByKey } from '../../net/fair-slots.ts'
+import { createFairSlotsByKey, FairSlots } from '../../net/fair-slots.ts'
 import { callerOf, endWorkKey, rightKey } from '../caller.ts'
 import { fail } from '../errors.ts'
 
@@ -22,6 +22,8 @@ interface HeavyGroup {
   what: string
   /** The most calls of one account that run at a time. */
   atOnce: number
+  /** The most calls of all accounts that run at a time; without it there is no limit. */
+  ofAll?: number
   /** The most calls by sessions of one account that wait: a page sends several at once. */
   maxWaiting: number
   waitMs: number
@@ -63,6 +65,8 @@ export const HEAVY_CALLS: readonly HeavyGroup[] = [
     ],
     what: 'lists, counts and statistics',
     atOnce: 4,
+    // Each holds one of the ten connections to the database, which sends need, too.
+    ofAll: 5,
     maxWaiting: 16,
     waitMs: 2_000,
   },
@@ -95,19 +99,20 @@ const RETRY_SECONDS = 1
 const TURN_MS = 100
 
 /**
- * Limits the heavy calls of an account that run at a time in this process, on every protocol and with every credential.
- * A call over the limit waits, one of a page for a moment and one of a program for longer, and is then refused with
- * `rate_limit_exceeded`. A call holds its slot until its work has ended, also when its caller has left. A caller that
- * lost the right to the call while it waited gets what the gate throws.
+ * Limits the heavy calls that run at a time in this process, of an account and of all, on every protocol and with every
+ * credential. Accounts take turns. A call over a limit waits, one of a page for a moment and one of a program for
+ * longer, and is then refused with `rate_limit_exceeded`. A call holds its slot until its work has ended, also when its
+ * caller has left. A caller that lost the right to the call while it waited gets what the gate throws.
  */
 export function createHeavyCallLimit(): Interceptor {
   // By name, because the gateway has its own descriptors.
   const groups = new Map(
-    HEAVY_CALLS.flatMap(({ methods, what, atOnce, maxWaiting, waitMs }) => {
+    HEAVY_CALLS.flatMap(({ methods, what, atOnce, ofAll = Infinity, maxWaiting, waitMs }) => {
       const slots = createFairSlotsByKey({ slotsPerKey: atOnce, maxWaiting: BY_KEY.maxWaiting })
       // What sessions of an account have running and waiting.
       const ofSessions = createFairSlotsByKey({ slotsPerKey: atOnce + maxWaiting, maxWaiting: 0 })
-      const group = { what, atOnce, waitMs, slots, ofSessions }
+      const all = new FairSlots({ slots: ofAll })
+      const group = { what, atOnce, ofAll, waitMs, slots, all, ofSessions }
       return methods.map((method) => [nameOf(method), group] as const)
     }),
   )
@@ -122,16 +127,19 @@ export function createHeavyCallLimit(): Interceptor {
     const arrivedMs = performance.now()
     const leave = person ? await group.ofSessions.acquire(accountId) : () => {}
     if (!leave) throw tooMany(group)
-    const waitMs = person ? group.waitMs : BY_KEY.waitMs
-    const release = await group.slots.acquire(accountId, { untilMs: arrivedMs + waitMs, signal })
+    const limit = { untilMs: arrivedMs + (person ? group.waitMs : BY_KEY.waitMs), signal }
+    const release = await group.slots.acquire(accountId, limit)
     if (!release) {
       leave()
       throw tooMany(group)
     }
+    const releaseAll = await group.all.acquire({ accountId, ...limit })
     try {
+      if (!releaseAll) throw tooManyOfAll(group)
       if (performance.now() - arrivedMs > TURN_MS) await contextValues.get(rightKey)?.check()
       return await next(request)
     } finally {
+      releaseAll?.()
       release()
       leave()
     }
@@ -142,6 +150,11 @@ const nameOf = (method: DescMethod) => `${method.parent.typeName}/${method.name}
 
 function tooMany({ what, atOnce }: Pick<HeavyGroup, 'what' | 'atOnce'>) {
   const most = atOnce === 1 ? 'one call' : `${atOnce} calls`
-  const message = `This account can run ${most} at a time for ${what}. Repeat this call in a second.`
-  return fail('rate_limit_exceeded', message, { retryAfterSeconds: RETRY_SECONDS })
+  return repeatLater(`This account can run ${most} at a time for ${what}.`)
 }
+
+const tooManyOfAll = ({ what, ofAll }: Required<Pick<HeavyGroup, 'what' | 'ofAll'>>) =>
+  repeatLater(`All accounts together can run ${ofAll} calls at a time for ${what}.`)
+
+const repeatLater = (words: string) =>
+  fail('rate_limit_exceeded', `${words} Repeat this call in a second.`, { retryAfterSeconds: RETRY_SECONDS })

@@ -14,10 +14,12 @@ import { OverviewService } from '../../gen/verdict/admin/v1/overview_pb.ts'
 import { ReplayService } from '../../gen/verdict/admin/v1/replays_pb.ts'
 import { EventService } from '../../gen/verdict/v1/events_pb.ts'
 import { Granularity } from '../../gen/verdict/v1/stats_pb.ts'
+import { createKey } from '../../server/access/api-keys.ts'
 import { createHeavyCallLimit } from '../../server/access/heavy-calls.ts'
-import { callerKey } from '../../server/caller.ts'
+import { callerKey, callerOf } from '../../server/caller.ts'
 import { eq } from '../../server/db/drizzle.ts'
 import { sessions } from '../../server/db/people-schema.ts'
+import { createAccount } from '../../server/directory/accounts.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { countWaiting } from '../harness/lock-queue.ts'
 import { signIn } from '../harness/person.ts'
@@ -32,12 +34,12 @@ const sql = postgres(api.world.database.url, { max: 2 })
 const person = await signIn(api.world, { accountId: api.world.account.id })
 afterAll(() => sql.end())
 
-/** Holds every read of events in the database until `letGo`. */
-async function holdEvents() {
+/** Holds every read of a table in the database until `letGo`. */
+async function hold(table: string) {
   const held = Promise.withResolvers<void>()
   const locked = Promise.withResolvers<void>()
   const ended = sql.begin(async (tx) => {
-    await tx`lock table events in access exclusive mode`
+    await tx.unsafe(`lock table ${table} in access exclusive mode`)
     locked.resolve()
     await held.promise
   })
@@ -48,7 +50,7 @@ async function holdEvents() {
   }
 }
 
-const waitingReads = () => countWaiting(sql, '%from%"events"%')
+const waitingReads = (table = 'events') => countWaiting(sql, `%from%${table}%`)
 
 const withKey: Interceptor = (next) => (request) => {
   request.header.set('authorization', `Bearer ${api.keys.live}`)
@@ -90,7 +92,7 @@ const REFUSAL = {
 }
 
 test('four reads of an account run, by key and by session, on every protocol; others wait and are then refused', async () => {
-  const letGo = await holdEvents()
+  const letGo = await hold('events')
   const ways = everyWay()
   const running = [ways[0]!(), ways[1]!(), ways[4]!(), ways[5]!()]
   expect(await waitingReads()).toBe(4)
@@ -131,8 +133,55 @@ test.each([
   expect((await Promise.all(results)).filter((result) => result === 'ok')).toHaveLength(served)
 })
 
+test('reads of all accounts leave half of the connections to sends, and one with many calls delays another by one', async () => {
+  const running: PromiseWithResolvers<void>[] = []
+  const started: string[] = []
+  const run = createHeavyCallLimit()(async ({ contextValues }) => {
+    const work = Promise.withResolvers<void>()
+    running.push(work)
+    started.push(callerOf({ values: contextValues }).accountId)
+    await work.promise
+    return {} as UnaryResponse
+  })
+  const read = (accountId: string) => {
+    const contextValues = createContextValues().set(callerKey, { accountId, test: false })
+    const { signal } = new AbortController()
+    return run({ method: EventService.method.listEvents, contextValues, signal } as unknown as UnaryRequest)
+  }
+  const busy = ['a', 'b', 'c'].flatMap((account) => Array.from({ length: 20 }, () => read(account)))
+  const strange = read('strange')
+  await setImmediate()
+  expect(started).toEqual(['a', 'a', 'a', 'a', 'b'])
+  // Each of three accounts may be served before.
+  for (let ended = 0; ended < 4; ended++) {
+    running[ended]!.resolve()
+    await setImmediate()
+    expect(running).toHaveLength(ended + 6)
+  }
+  expect(started).toContain('strange')
+  for (let ended = 4; ended < busy.length + 1; ended++) {
+    running[ended]!.resolve()
+    await setImmediate()
+  }
+  await Promise.all([...busy, strange])
+})
+
+test('a send goes on while lists of three accounts wait for the database', async () => {
+  const { db, clock } = api.world
+  const { id } = await createAccount(db, clock, 'Third')
+  const { key } = await createKey(db, clock, { accountId: id, name: 'test', kind: 'live', scopes: ['emails.read'] })
+  const letGo = await hold('refused_sends')
+  const lists = [api.keys.live, api.keys.stranger, key].flatMap((key) =>
+    Array.from({ length: 4 }, () => api.call('GET', '/api/v1/refused-sends', { key })),
+  )
+  expect(await waitingReads('refused_sends')).toBe(5)
+  expect((await api.send({ to: 'ann@example.net' })).json.status).toBe('delivered')
+  await letGo()
+  expect((await Promise.all(lists)).map(({ status }) => status)).toEqual(lists.map(() => 200))
+})
+
 test('a read whose caller has left counts until the database has ended its work', async () => {
-  const letGo = await holdEvents()
+  const letGo = await hold('events')
   const leaving = new AbortController()
   const headers = { authorization: `Bearer ${api.keys.live}` }
   const left = Array.from({ length: 4 }, () =>
@@ -155,7 +204,7 @@ test('a person who was removed while the start of a replay waited for its turn s
     .update(sessions)
     .set({ updatedAt: new Date(0) })
     .where(isTheirs)
-  const letGo = await holdEvents()
+  const letGo = await hold('events')
   const first = person.client(ReplayService, api.url).startReplay({ filter: {} })
   expect(await waitingReads()).toBe(1)
   const second = removed
