@@ -52,7 +52,7 @@ const FAULTS: Fault[] = [
     message: `has a domain without a dot. Expected ${EXAMPLES}`,
   },
   {
-    explains: (text) => text.search(HIDDEN) >= 0 && parseMailbox(text.replaceAll(HIDDEN, '')) !== undefined,
+    explains: (text) => parseMailbox(text.replaceAll(HIDDEN, '')) !== undefined,
     message: 'has a character that hides or reorders text, which no address may hold',
   },
 ]
@@ -71,7 +71,7 @@ function hasControlsInName(text: string): boolean {
 /** The mailbox with quotes around a local part such as `ann..lee` or `ann.`, which some old providers gave out. */
 function quotedLocal(text: string): string | undefined {
   const quoted = text.replace(/([A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.]+)(@[^@<>]+>?)$/, '"$1"$2')
-  return quoted !== text && parseMailbox(quoted) !== undefined ? quoted : undefined
+  return parseMailbox(quoted) === undefined ? undefined : quoted
 }
 
 /** Whether commas or semicolons outside of quotes separate addresses. */

@@ -95,7 +95,7 @@ function givenBy({ raw, html, text, autoText, attachments }: SendRequest, header
   const isTextWanted =
     raw === undefined && autoText && !text && html && Buffer.byteLength(html) <= MESSAGE_LIMITS.bodyBytes
   return {
-    raw: raw && header && 'from' in header ? { source: raw, header } : undefined,
+    raw: header && 'from' in header ? { source: raw!, header } : undefined,
     html: isTextWanted ? html : undefined,
     calendars: raw === undefined ? invitationsIn(attachments.slice(0, MESSAGE_LIMITS.attachments)) : [],
   }
@@ -127,12 +127,12 @@ function checkRequest(
   const retryOf = readRetryOf(request.retryOf, refuse)
 
   const fields = [...faults.payload, ...faults.addresses]
-  if (fields.length > 0 || !from) {
+  if (fields.length > 0) {
     throw failFields(faults.payload.length > 0 ? 'invalid_payload' : 'invalid_address', fields)
   }
   return {
     ...recipients,
-    from,
+    from: from!,
     replyTo,
     subject,
     html: request.html || undefined,
@@ -145,7 +145,7 @@ function checkRequest(
     metadata: Object.keys(request.metadata).length > 0 ? request.metadata : undefined,
     tag: request.tag,
     retryOf,
-    original: { from: shownFrom(request.from, from), replyTo: request.replyTo.join(', ') || undefined },
+    original: { from: shownFrom(request.from, from!), replyTo: request.replyTo.join(', ') || undefined },
   }
 }
 

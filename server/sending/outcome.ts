@@ -87,7 +87,7 @@ export function simulatedOutcome(recipient: Recipient, outcome: { status: string
     ...named(recipient),
     status: statusNames.value(outcome.status),
     reason,
-    retryable: reason !== undefined && RETRYABLE.includes(reason) ? true : undefined,
+    retryable: RETRYABLE.includes(reason!) ? true : undefined,
   })
 }
 
@@ -142,8 +142,8 @@ export function summarise(outcomes: RecipientOutcome[]): { status: DeliveryStatu
 
 /** What an outcome says against its address. The simulator's addresses and outcomes in doubt say nothing. */
 function refusalOf({ email, status, reason, smtp, inDoubt }: RecipientOutcome): Kind | undefined {
-  if (status !== DeliveryStatus.BOUNCED || !reason || inDoubt || isSimulated(email)) return undefined
-  return kindOfReading(reasonNames.name(reason), smtp?.readAs)
+  if (status !== DeliveryStatus.BOUNCED || inDoubt || isSimulated(email)) return undefined
+  return kindOfReading(reasonNames.name(reason!), smtp?.readAs)
 }
 
 /** The addresses that were refused, in their matching form, with their kinds and the providers that refused them. */

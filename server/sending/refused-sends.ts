@@ -162,7 +162,7 @@ const MESSAGES: { [reason in ErrorReason]?: string } = {
 /** What an error says, without values of the request. */
 function messageOf(error: ConnectError, fields: string[], hasFaults: boolean): string {
   const reason = reasonOf(error)
-  const message = gistOf(error) ?? (reason && MESSAGES[reason])
+  const message = gistOf(error) ?? MESSAGES[reason!]
   if (message !== undefined) return message
   if (fields.length > 0) return `Not accepted in this form: ${fields.join(', ')}.`
   return hasFaults ? 'A field or header does not exist, or has another form.' : 'The request could not be read.'

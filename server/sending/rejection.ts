@@ -9,8 +9,7 @@ import { isSimulated } from '../reputation/simulated.ts'
  * evidence says why.
  */
 export function explain(outcome: RecipientOutcome, fromDomain: string): RecipientOutcome {
-  if (outcome.status === DeliveryStatus.REJECTED)
-    outcome.detail = DETAILS[outcome.reason ?? Reason.UNSPECIFIED]?.(outcome, fromDomain)
+  if (outcome.status === DeliveryStatus.REJECTED) outcome.detail = DETAILS[outcome.reason!]?.(outcome, fromDomain)
   return outcome
 }
 

@@ -40,6 +40,19 @@ test('a message whose end cannot be stored before its lease is over is held', as
   await expect.poll(untilOf).not.toEqual(until)
 })
 
+test('a message whose lease lasts is not held', async () => {
+  const [far, near] = [newClaim({ leaseMs: 60_000 }), newClaim({ leaseMs: 5_000 })]
+  const claim = createClaim(db)
+  await Promise.all([claim(far), claim(near)])
+  const untilOf = async ({ messageId }: typeof far) => one(await run<{ until: Date }>(db, LEASE, [messageId])).until
+  const before = [await untilOf(far), await untilOf(near)]
+  await storeEnding(far, leaseUntilMs(), failing(2))
+  await storeEnding(near, performance.now() + 5_000, failing(1))
+  // It is held after the other one would have been.
+  await expect.poll(() => untilOf(near)).not.toEqual(before[1])
+  expect(await untilOf(far)).toEqual(before[0])
+})
+
 test('a decided end is not tried again', async () => {
   let tries = 0
   const decided = fail('transient_failure', 'The send was given up.')

@@ -195,3 +195,18 @@ test('a calendar without a method in its media type is no invitation, whatever i
   expect(read(attach('text/calendar; method=REQUEST')).attachments).toHaveLength(1)
   expect(refused(attach('text/calendar; method=CANCEL')).fields).toEqual(['attachments[0].content_type'])
 })
+
+test('html alone has no text, unless auto_text asks for one and the message has none', () => {
+  const html = '<p>Shall we <b>talk</b>?</p>'
+  expect(read({ html, text: undefined }).text).toBeUndefined()
+  expect(read({ html, text: undefined, autoText: false }).text).toBeUndefined()
+  expect(read({ html, text: undefined, autoText: true }).text).toBe('Shall we talk?\n')
+  expect(read({ html, text: 'Mine', autoText: true }).text).toBe('Mine')
+})
+
+test('a message without reply_to is stored without one', () => {
+  expect(read({}).original.replyTo).toBeUndefined()
+  expect(read({ replyTo: ['a@example.test', 'B <b@example.test>'] }).original.replyTo).toBe(
+    'a@example.test, B <b@example.test>',
+  )
+})

@@ -156,6 +156,23 @@ test('a send whose claim was lost with its connection begins again, and is deliv
   expect((await rows()).open).toEqual(before.open)
 })
 
+test('a claim that was stored, whose result was lost, is released before the send begins again', async () => {
+  const before = await rows()
+  const { $client } = world.db
+  let lost = 0
+  async function unsafe(...[statement, ...more]: Parameters<typeof $client.unsafe>) {
+    const stored = await $client.unsafe(statement, ...more)
+    if (!statement.includes('into open_messages') || lost++ > 0) return stored
+    throw Object.assign(new Error('lost'), { code: 'CONNECTION_CLOSED' })
+  }
+  const db = Object.assign(Object.create(world.db), { $client: { unsafe }, warm: { take: () => undefined } })
+  const response = await world.sendAlone({ db })(message(), options())
+  expect(lost).toBe(2)
+  expect(response.status).toBe(DeliveryStatus.DELIVERED)
+  expect(world.exchanger.messages).toHaveLength(1)
+  expect(await rows()).toEqual({ ...before, history: before.history.map((count) => count + 1) })
+})
+
 test('a message that cannot be claimed is mailed to no recipient', async () => {
   const before = await rows()
   const mayClaim = await refuseRows(world.db, 'insert on', 'open_messages')
