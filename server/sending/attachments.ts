@@ -15,7 +15,7 @@ export const ATTACHMENT_LIMITS = {
 /** A type and a subtype that can be registered (RFC 6838 4.2). */
 export const CONTENT_TYPE = /^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$/
 /** The same, with parameters. */
-export const CONTENT_TYPE_FIELD = new RegExp(`${CONTENT_TYPE.source.slice(0, -1)}(?:[\\t ]*;[^]{0,1000})?$`)
+export const CONTENT_TYPE_FIELD = new RegExp(`${CONTENT_TYPE.source.slice(0, -1)}(?:[\\t ]*;.{0,1000})?$`, 's')
 /** `boundary` and others would describe content that we write. */
 const PARAMETERS = ['charset', 'method', 'component', 'format', 'name']
 const MAX_PARAMETER = 255

@@ -114,7 +114,7 @@ export function createBatch(parts: BatchParts): SendBatch {
     const refused = all.flatMap(({ error }, index) => (error ? [{ index, error }] : []))
     return {
       response: create(SendBatchResponseSchema, { results, summary: summaryOf(results) }),
-      isFinal: !results.some(({ error }) => error !== undefined && TEMPORARY_ERRORS.includes(error)),
+      isFinal: !results.some(({ error }) => TEMPORARY_ERRORS.includes(error)),
       mismatch: all.some(({ mismatch }) => mismatch),
       cause: refused.find(({ error }) => error.cause !== undefined)?.error.cause,
       refused,

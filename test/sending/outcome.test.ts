@@ -1,9 +1,9 @@
 import { create } from '@bufbuild/protobuf'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { DeliveryStatus, Reason, RecipientOutcomeSchema } from '../../gen/verdict/v1/outcomes_pb.ts'
+import { DeliveryStatus, Reason, RecipientOutcomeSchema, SmtpPhase } from '../../gen/verdict/v1/outcomes_pb.ts'
 import { readAs } from '../../mail/smtp/rules.ts'
-import { refusedAddresses, summarise, withoutText } from '../../server/sending/outcome.ts'
+import { endingRow, refusedAddresses, summarise, withoutText } from '../../server/sending/outcome.ts'
 
 const { DELIVERED, BOUNCED, REJECTED } = DeliveryStatus
 
@@ -91,4 +91,16 @@ test('without its text from outside an outcome keeps its numbers, and says that 
   expect(JSON.stringify(smtp)).not.toContain('bad')
   const untouched = create(RecipientOutcomeSchema, { email: 'ann@example.net', status: REJECTED })
   expect(withoutText(untouched)).toBe(untouched)
+})
+
+test('the digest of the content is kept when the whole message went out to a recipient, and only then', () => {
+  const content = { sizeBytes: 7, digest: 'd' }
+  const phases = Object.values(SmtpPhase).filter((phase) => typeof phase === 'number')
+  for (const phase of phases) {
+    const early = { status: BOUNCED, reason: Reason.POLICY_BLOCK, smtp: { phase: SmtpPhase.RCPT } }
+    const outcomes = [early, { ...early, smtp: { phase } }].map((each) => create(RecipientOutcomeSchema, each))
+    const wentOut = phase === SmtpPhase.DOT || phase === SmtpPhase.AFTER_DOT
+    expect(endingRow(outcomes, content)).toMatchObject({ size_bytes: 7, digest: wentOut ? 'd' : undefined })
+  }
+  expect(endingRow([create(RecipientOutcomeSchema, { status: DELIVERED })])).toMatchObject({ size_bytes: 0 })
 })
