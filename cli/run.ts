@@ -143,7 +143,10 @@ function outputOf({ code, exitCode, message }: CommanderError, help: string): Ou
 function misunderstood(command: CommandUnknownOpts, error: CommanderError): CliError {
   const path = pathOf(command)
   const message = harmless(error.message.replace(/^error: /, ''))
-  return new CliError('usage', `${path}: ${message}\nSee: ${path} --help`)
+  const isLikeNone = error.code === 'commander.unknownCommand' && !message.includes('\n') && command.parent
+  const names = command.commands.map((one) => one.name()).filter((name) => !DESTROYING.includes(name))
+  const known = isLikeNone && names.length > 0 ? `\n(Known: ${names.join(', ')})` : ''
+  return new CliError('usage', `${path}: ${message}${known}\nSee: ${path} --help`)
 }
 
 /** Commands that destroy something. They are never suggested: the caller may have meant another command. */

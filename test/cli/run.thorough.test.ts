@@ -632,6 +632,23 @@ test.each([
   })
 })
 
+test('an id or another word that is like no command of a group is answered with those that destroy nothing', async () => {
+  let groups = 0
+  for (const group of await listedCommands()) {
+    const inner = await listedCommands(group)
+    if (inner.length === 0) continue
+    const error = await runCli([group, 'msg_0123']).catch((error) => error)
+    // Others are commands themselves, which take the word as their argument.
+    if (!error.message.includes('unknown command')) continue
+    groups++
+    expect(error.exit).toBe('usage')
+    const known = /^\(Known: (.+)\)$/m.exec(error.message)?.[1]?.split(', ') ?? []
+    expect(known).toEqual(expect.arrayContaining(inner.filter((name) => !DESTROYING.includes(name))))
+    expect(known.filter((name) => DESTROYING.includes(name))).toEqual([])
+  }
+  expect(groups).toBeGreaterThan(7)
+})
+
 test('no mistyped command is answered with a command that destroys', async () => {
   const all: [string[], string][] = []
   for (const name of await listedCommands())
