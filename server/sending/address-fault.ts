@@ -40,7 +40,7 @@ const FAULTS: Fault[] = [
     message: 'has a name that holds a line break or another control character',
   },
   {
-    explains: (text) => localOctets(text) > MAX_LOCAL && parseMailbox(text.replace(LOCAL, 'a$1')) !== undefined,
+    explains: (text) => localOctets(text) > MAX_LOCAL && parseMailbox(text.replace(LOCAL, 'a')) !== undefined,
     message: (text) => `has ${localOctets(text)} octets before its @, and ${MAX_LOCAL} are the most`,
   },
   {
@@ -58,9 +58,9 @@ const FAULTS: Fault[] = [
 ]
 
 /** What is before the last `@`, behind a name if there is one. */
-const LOCAL = /[^<\s]+(@[^@]*)$/
+const LOCAL = /[^<\s]+(?=@[^@]*$)/
 
-const localOctets = (text: string) => Buffer.byteLength(LOCAL.exec(text)?.[0].replace(/@[^@]*$/, '') ?? '')
+const localOctets = (text: string) => Buffer.byteLength(LOCAL.exec(text)?.[0] ?? '')
 
 /** An encoded word can hide a line break. */
 function hasControlsInName(text: string): boolean {

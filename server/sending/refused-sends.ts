@@ -88,7 +88,8 @@ export class RefusedSends {
   #isAmongFirst(accountId: string, digest: string): boolean {
     const digests = this.#seen.get(accountId) ?? new Set()
     this.#seen.set(accountId, digests)
-    return digests.has(digest) || (digests.size < MOST.minute && digests.add(digest).size > 0)
+    if (digests.size < MOST.minute) digests.add(digest)
+    return digests.has(digest)
   }
 
   #drop(accountId: string, sends: number): void {

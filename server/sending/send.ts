@@ -249,13 +249,13 @@ async function deliverAndRecord(context: SendContext, { from }: Message, sending
 
 /** After a fault of ours before any dot. Returns `beganAtMs` when the send may begin again. */
 async function endUnsent(context: SendContext, claim: Claim, { fault, isWithoutLeave }: OwnFault) {
-  const { db, startedAtMs, sendBudgetMs } = context
+  const { db, startedAtMs } = context
   const isReleased = await undo(context, claim, { isUnsent: true })
   // The lease was over, and the sweeper was here first.
   const swept = isReleased ? [] : await storedOutcomes(db, claim.messageId).catch(() => [])
   if (swept.length > 0) return sendResponse(claim, swept)
-  const isEarly = performance.now() - startedAtMs < sendBudgetMs * EARLY
-  if (isReleased && isWithoutLeave && isEarly) return { beganAtMs: startedAtMs }
+  // The engine ends a send whose budget has no time left.
+  if (isReleased && isWithoutLeave) return { beganAtMs: startedAtMs }
   throw fail('transient_failure', `${fault}. Nothing was sent; it is safe to retry.`)
 }
 
@@ -275,8 +275,6 @@ function undo({ db, storeEnding }: Steps, claim: Claim, options?: { isUnsent: bo
 type OwnFault = Pick<DeliveryResult, 'fault' | 'isWithoutLeave'>
 
 const BEFORE_NEXT_TRY_MS = 250
-/** The share of the budget in which a send may begin again: the rest is enough for a conversation. */
-const EARLY = 1 / 4
 
 /** Whether a send may begin again: nothing was sent, and the database was lost. */
 const isCutOff = (error: unknown) => !(error instanceof OutcomeUnknown) && isLost(error)

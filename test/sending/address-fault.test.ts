@@ -23,6 +23,7 @@ test.each([
   [`Ann <${'é'.repeat(40)}@example.net>`, 'has 80 octets before its @, and 64 are the most'],
   [`${'a'.repeat(65)}@example.net`, 'has 65 octets before its @, and 64 are the most'],
   [`${'a'.repeat(61)}\u200b@example.net`, 'has a character that hides or reorders text, which no address may hold'],
+  [`"a@${'a'.repeat(69)}"@example.net`, 'has 73 octets before its @, and 64 are the most'],
   [`"ann@work" <${'a'.repeat(69)}@example.net>`, 'has 69 octets before its @, and 64 are the most'],
   [`${'a'.repeat(69)}@`, UNKNOWN],
   [',', UNKNOWN],

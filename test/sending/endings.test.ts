@@ -53,6 +53,20 @@ test('a message whose lease lasts is not held', async () => {
   expect(await untilOf(far)).toEqual(before[0])
 })
 
+test('a message is held once, and not at each try', async () => {
+  const { $client } = db
+  let holds = 0
+  async function unsafe(...[statement, ...more]: Parameters<typeof $client.unsafe>) {
+    if (statement.includes('lease_until')) holds++
+    return $client.unsafe(statement, ...more)
+  }
+  const counting = Object.assign(Object.create(db), { $client: { unsafe }, warm: { take: () => undefined } })
+  const claim = newClaim({ leaseMs: 5_000 })
+  await createClaim(db)(claim)
+  expect(await createStoreEnding(counting)(claim, performance.now() + 5_000, failing(4))).toBe(5)
+  expect(holds).toBe(1)
+})
+
 test('a decided end is not tried again', async () => {
   let tries = 0
   const decided = fail('transient_failure', 'The send was given up.')

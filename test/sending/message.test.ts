@@ -4,7 +4,8 @@ import { expect, test } from 'vitest'
 import { BadRequestSchema } from '../../gen/google/rpc/error_details_pb.ts'
 import { SendRequestSchema } from '../../gen/verdict/v1/emails_pb.ts'
 import { reasonOf } from '../../server/errors.ts'
-import { readSendRequest } from '../../server/sending/message.ts'
+import { readRequest, readSendRequest } from '../../server/sending/message.ts'
+import { bodiesOf } from '../../server/sending/raw.ts'
 
 const GOOD = { to: ['ann@example.net'], from: 'hello@example.test', subject: 'Hello', text: 'Hi' }
 
@@ -202,6 +203,8 @@ test('html alone has no text, unless auto_text asks for one and the message has 
   expect(read({ html, text: undefined, autoText: false }).text).toBeUndefined()
   expect(read({ html, text: undefined, autoText: true }).text).toBe('Shall we talk?\n')
   expect(read({ html, text: 'Mine', autoText: true }).text).toBe('Mine')
+  const longest = `<p>Hi</p>${' '.repeat(2 * MiB - 9)}`
+  expect(read({ html: longest, text: undefined, autoText: true }).text).toBe('Hi\n')
 })
 
 test('a message without reply_to is stored without one', () => {
@@ -209,4 +212,11 @@ test('a message without reply_to is stored without one', () => {
   expect(read({ replyTo: ['a@example.test', 'B <b@example.test>'] }).original.replyTo).toBe(
     'a@example.test, B <b@example.test>',
   )
+})
+
+test('the stored text of a raw message has U+FFFD for each NUL', async () => {
+  const header = 'From: hello@example.test\r\nContent-Transfer-Encoding: base64\r\n'
+  const raw = Buffer.from(`${header}\r\n${Buffer.from('a\0b').toString('base64')}\r\n`)
+  const { raw: read } = await readRequest(create(SendRequestSchema, { to: GOOD.to, raw }), { accountId: 'a' })
+  expect(bodiesOf(read!)).toEqual({ text: 'a\uFFFDb' })
 })

@@ -74,7 +74,7 @@ test('beside a recipient with an outcome, the fault is named as ours, and no ser
   expect([smtp, detail]).toEqual([undefined, 'a fault of this service: no leave for the dot'])
 })
 
-test('without leave a send begins again for a quarter of its budget, and is then a fault of ours', async () => {
+test('without leave a send begins again while its budget leaves time for it, and is then a fault of ours', async () => {
   const before = await rows()
   const mayMark = await refuseMarkers()
   let mails = 0
@@ -86,7 +86,7 @@ test('without leave a send begins again for a quarter of its budget, and is then
   await mayMark()
   expect(reasonOf(error)).toBe('transient_failure')
   expect(mails).toBeGreaterThan(1)
-  // A quarter of the budget, and a conversation on a busy machine.
+  // The budget, without the time that a server has after the dot.
   expect(watch.ms()).toBeLessThan(5_000)
   expect(world.exchanger.messages).toEqual([])
   expect(await rows()).toEqual(before)

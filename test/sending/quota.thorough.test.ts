@@ -63,6 +63,12 @@ test('quota: a message that would exceed it is 429 as a whole, and says how many
   expect(await sentThisMonth()).toBe(QUOTA)
 })
 
+test('quota: the simulator needs none, also when more than it is used', async () => {
+  await used(QUOTA + 5)
+  expect(await resultOf(sender()(message({ to: ['delivered@simulator.test'] }), options()))).toBe('delivered')
+  expect(await sentThisMonth()).toBe(QUOTA + 5)
+})
+
 test('quota: an account without one sends, and nothing is counted', async () => {
   expect(await resultOf(world.sendAlone()(message(), options()))).toBe('delivered')
   expect(await world.db.$count(monthlyEmails)).toBe(0)

@@ -70,10 +70,11 @@ test.each([
   expect(json.checks.at(-1)).toEqual({ name, passed: false, detail })
 })
 
-const { ACCOUNT, GLOBAL, TENANT } = SuppressionScope
+const { UNSPECIFIED, ACCOUNT, GLOBAL, TENANT } = SuppressionScope
 const OF_THE_CALLER = 'DELETE /api/v1/suppression/{email} removes it.'
 
 test.each([
+  [UNSPECIFIED, 'a suppression list', OF_THE_CALLER],
   [GLOBAL, 'the suppression list for everyone who sends through this service', 'Only the operator can remove it.'],
   [ACCOUNT, 'the suppression list of this account', OF_THE_CALLER],
   [TENANT, 'the suppression list of this tenant', OF_THE_CALLER],

@@ -67,6 +67,13 @@ testLimit('warm-up', {
   crashed: () => ({ warmUpDay: today(), warmUpEmails: 7 }),
 })
 
+test('warm-up: the simulator needs none, also when more than the day allows is sent', async () => {
+  await used(505)
+  const simulated = message({ to: ['delivered@simulator.test'] })
+  expect(await resultOf(world.sendAlone()(simulated, options()))).toBe('delivered')
+  expect(await sentToday()).toBe(505)
+})
+
 test('warm-up: a return locks its rows in the order of the claims, and before any key', async () => {
   const accountId = world.account.id
   const domains = Array.from({ length: 12 }, (_, i) => `d${String(i).padStart(2, '0')}.test`)

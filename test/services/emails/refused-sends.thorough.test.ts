@@ -226,6 +226,20 @@ test('processes together store 60 an account and minute and 100 a second, and co
   expect(unstored.reduce((sum, { sends }) => sum + sends, 0)).toBe(3 * 80 - MOST.second)
 })
 
+test('a process counts what others have stored in the same minute', async () => {
+  const { db, clock } = api.world
+  const { id } = await createAccount(db, clock, 'Minute')
+  for (const [at, second] of [0, 2].entries()) {
+    const frozen = { ...clock, now: () => 1_900_000_080_000 + second * 1_000 }
+    const writer = new RefusedSends({ db, clock: frozen }, (error) => expect.unreachable(`${error}`))
+    for (let i = 0; i < 40; i++) writer.note(refusedSend(id, `r${at}-${i}@example.net`))
+    await writer.stop()
+  }
+  expect(await db.$count(refusedSends, eq(refusedSends.accountId, id))).toBe(MOST.minute)
+  const unstored = await db.select().from(unstoredRefusedSends).where(eq(unstoredRefusedSends.accountId, id))
+  expect(unstored).toMatchObject([{ sends: 80 - MOST.minute }])
+})
+
 test('the refusals of one account leave room for those of others in the same second', async () => {
   const { db, clock } = api.world
   const writer = new RefusedSends({ db, clock }, (error) => expect.unreachable(`${error}`))
@@ -298,10 +312,12 @@ test('what the database does not take is counted when it takes anything again', 
     writer.note({ accountId: account.id, requestId: 'r', protocol: 'rest', error: fail('invalid_payload', 'no') })
   await db.$client.unsafe('alter table refused_sends rename to away')
   note()
+  // One more than there is room for in a minute.
+  for (let i = 0; i < MOST.minute; i++) writer.note(refusedSend(account.id, `r${i}@example.net`))
   await eventually(() => expect(reports.length).toBeGreaterThan(0))
   await db.$client.unsafe('alter table away rename to refused_sends')
   note()
   await writer.stop()
   const { key } = await keyOf(account.id, 'live')
-  expect(await listed(key)).toMatchObject({ refused_sends: [{ count: 1 }], not_stored: 1 })
+  expect(await listed(key)).toMatchObject({ refused_sends: [{ count: 1 }], not_stored: MOST.minute + 1 })
 })
