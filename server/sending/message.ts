@@ -85,8 +85,7 @@ export async function readRequest(request: SendRequest, door: Door): Promise<Mes
 
 /** The same for a request without `raw` and without large contents. */
 export function readSendRequest(request: SendRequest): Message {
-  const header = undefined
-  return checkRequest(request, { header, contents: readContents(givenBy(request, header)) })
+  return checkRequest(request, { header: undefined, contents: readContents(givenBy(request, undefined)) })
 }
 
 type Header = ReturnType<typeof readHeaderOf> | undefined
