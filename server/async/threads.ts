@@ -60,12 +60,11 @@ export function inThreadIfLarge<Arguments extends unknown[], Result>(
 /** Bytes, and the characters of texts; no more than is needed to know that a value is large. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'string' || value instanceof Uint8Array) return value.length
+  if (typeof value !== 'object' || value === null) return 0
   let size = 0
-  if (Array.isArray(value) || isPlain(value)) {
-    for (const one of Object.values(value)) {
-      size += sizeOf(one)
-      if (size > LARGE_BYTES) break
-    }
+  for (const one of Object.values(value)) {
+    size += sizeOf(one)
+    if (size > LARGE_BYTES) break
   }
   return size
 }

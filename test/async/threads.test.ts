@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { inThread, inThreadIfLarge } from '../../server/async/threads.ts'
 import { echo, ending, MODULE, reversed, throwing, where } from './in-thread.ts'
@@ -37,12 +38,17 @@ test('an account with much work delays another one by one piece of it at most', 
 test('what is given more than 64 KiB of bytes and texts in all works in a thread, and the rest here', async () => {
   const runsIn = inThreadIfLarge(MODULE, where)
   const half = 32 * 1024
+  const { privateKey: key } = generateKeyPairSync('ed25519')
   const large = [
     [new Uint8Array(2 * half + 1)],
     ['x'.repeat(half), 'x'.repeat(half + 1)],
+    [Object.assign(Object.create({}), { html: 'x'.repeat(half), text: 'x'.repeat(half + 1) })],
     [{ files: [{ content: new Uint8Array(half) }, { name: 'x', content: new Uint8Array(half) }] }],
   ]
   for (const values of large) expect(await runsIn('a', ...values)).toBe('a thread')
-  const small = [[new Uint8Array(2 * half)], [{ text: 'x'.repeat(half), at: new Date(), files: [], none: undefined }]]
+  const small = [
+    [new Uint8Array(2 * half)],
+    [{ text: 'x'.repeat(half), at: new Date(), key, files: [], none: undefined, nil: null }],
+  ]
   for (const values of small) expect(await runsIn('a', ...values)).toBe('here')
 })
