@@ -46,7 +46,7 @@ export const ROOMS: Record<string, Room> = {
   },
   webhooks: {
     code: ['server/webhooks/**/*.ts'],
-    tests: [all('webhooks'), all('services')],
+    tests: [all('webhooks'), all('services'), all('admin')],
     floor: { code: 80 },
   },
   access: {
