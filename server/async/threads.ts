@@ -47,7 +47,7 @@ export function inThread<Arguments extends unknown[], Result>(
   }
 }
 
-/** The function as one that runs in a thread, as with `inThread`, when the bytes and texts it is given are large. */
+/** As `inThread` for large arguments. With others the function runs here, without the price of a thread. */
 export function inThreadIfLarge<Arguments extends unknown[], Result>(
   module: string,
   work: (...values: Arguments) => Result | Promise<Result>,
@@ -57,7 +57,7 @@ export function inThreadIfLarge<Arguments extends unknown[], Result>(
     sizeOf(values) > LARGE_BYTES ? workInThread(accountId, ...values) : work(...values)
 }
 
-/** Bytes, and the characters of texts; no more than is needed to know that a value is large. */
+/** The bytes and characters in a value. The count ends once the value is large. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'string' || value instanceof Uint8Array) return value.length
   if (typeof value !== 'object' || value === null) return 0

@@ -7,7 +7,7 @@ import { stepInTime } from '../db/outage.ts'
 import { run } from '../db/statement.ts'
 import { type BatchRun, derivedKey } from './batch.ts'
 import type { IdempotencyKey } from './idempotency-key.ts'
-import { createPauses, createSharing, type FirstResponse, type SharedResponse } from './sharing.ts'
+import { createSharing, type FirstResponse, pausesUntil, type SharedResponse } from './sharing.ts'
 
 export interface BatchKey extends IdempotencyKey {
   sandbox: boolean
@@ -78,7 +78,7 @@ export function createBatchIdempotency(db: Database, sendLeaseMs: number): Batch
     send: () => Promise<BatchRun>,
     untilMs: number,
   ): Promise<FirstResponse<SendBatchResponse>> {
-    for (const pause = createPauses(untilMs); ; await pause()) {
+    for (const pause = pausesUntil(untilMs); ; await pause()) {
       const [batch] = await runInTime<BatchRow>(db, FIND_BATCH, keyColumns(key))
       if (batch?.answer) {
         const response = fromBinary(SendBatchResponseSchema, batch.answer)

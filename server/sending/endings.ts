@@ -10,8 +10,8 @@ const LATE_MS = 5_000
 /** When the lease has less time left, the message is held. */
 const HOLD_BEFORE_MS = 10_000
 
-/** The end of the lease, or later when that is near or past. */
-export const lateUntil = (leaseUntilMs: number) => Math.max(leaseUntilMs, performance.now() + LATE_MS)
+/** Until when an end is tried: for its lease, and for LATE_MS at least. */
+export const lastTryMs = (leaseUntilMs: number) => Math.max(leaseUntilMs, performance.now() + LATE_MS)
 
 /** Stores the end of a claim. */
 export type StoreEnding = <T>(
@@ -31,7 +31,7 @@ export function createStoreEnding(db: Database): StoreEnding {
   const hold = createHold(db)
 
   async function store(...[claim, leaseUntilMs, work, onError]: Parameters<StoreEnding>): Promise<unknown> {
-    const refusedUntilMs = lateUntil(leaseUntilMs)
+    const refusedUntilMs = lastTryMs(leaseUntilMs)
     let holdMs = leaseUntilMs - HOLD_BEFORE_MS
     const pause = createPause()
     for (;;) {

@@ -5,7 +5,7 @@ import { reasonOf } from '../errors.ts'
 import { sweepMessage } from '../ledger/sweep.ts'
 import type { IdempotencyKey } from './idempotency-key.ts'
 import { createKeyLookup } from './key-lookup.ts'
-import { createPauses, createSharing, type FirstResponse, type SharedResponse } from './sharing.ts'
+import { createSharing, type FirstResponse, pausesUntil, type SharedResponse } from './sharing.ts'
 import { createReadResponse } from './stored-response.ts'
 
 export interface Idempotency {
@@ -56,7 +56,7 @@ export function createIdempotency(db: Database, leaseMs: number): Idempotency {
     untilMs: number,
     onWait?: () => void,
   ): Promise<FirstResponse<SendResponse>> {
-    for (const pause = createPauses(untilMs); ; await pause()) {
+    for (const pause = pausesUntil(untilMs); ; await pause()) {
       const holder = await findHolder(key)
       if (!holder) {
         const response = await send().catch((error) => unlessTaken(key, error))

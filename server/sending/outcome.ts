@@ -30,7 +30,7 @@ export function rejected(recipient: Recipient, reason: Reason): RecipientOutcome
 }
 
 /** Nothing was delivered, and a later attempt may succeed. An outcome in doubt is never retryable. */
-const RETRYABLE: readonly Reason[] = [Reason.TEMPORARY_FAILURE, Reason.CONNECTION_TIMEOUT]
+const RETRYABLE: readonly (Reason | undefined)[] = [Reason.TEMPORARY_FAILURE, Reason.CONNECTION_TIMEOUT]
 
 export function bounced(recipient: Recipient, reason: Reason, smtp?: Evidence): RecipientOutcome {
   const retryable = RETRYABLE.includes(reason) ? true : undefined
@@ -87,7 +87,7 @@ export function simulatedOutcome(recipient: Recipient, outcome: { status: string
     ...named(recipient),
     status: statusNames.value(outcome.status),
     reason,
-    retryable: RETRYABLE.includes(reason!) ? true : undefined,
+    retryable: RETRYABLE.includes(reason) ? true : undefined,
   })
 }
 

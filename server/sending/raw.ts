@@ -45,13 +45,13 @@ export function readRawMessage(
   for (const { field, message } of besideRaw(request)) refuse(field, message)
   if ('fault' in header) return void refuse(rawName, header.fault)
   // A header that can be read has contents.
-  const [raw, read] = [request.raw!, body!]
+  const read = body!
   if ('fault' in read) return void refuse(rawName, read.fault)
   const given = request.from === '' ? undefined : parseMailbox(request.from)
   if (given && given.address.toLowerCase() !== header.from.address.toLowerCase()) {
     refuse('from', `differs from the From header of raw, which is ${header.from.address}`)
   }
-  return rawMessage(bufferOf(raw), header, read)
+  return rawMessage(bufferOf(request.raw!), header, read)
 }
 
 /** The fields that a raw message replaces. */

@@ -8,7 +8,7 @@ import type { DatabaseClock } from '../db/clock.ts'
 import type { Database } from '../db/connect.ts'
 import { firstIdAt, newId } from '../db/ids.ts'
 import { run } from '../db/statement.ts'
-import { contentsOfError, type ErrorReason, gistOf, reasonOf } from '../errors.ts'
+import { contentsOfError, type ErrorReason, gistOf } from '../errors.ts'
 import { MAX_RECIPIENTS } from './recipients.ts'
 
 // Sends that ended with an error before there was an email. They are kept in memory and written once a second, so that
@@ -123,7 +123,7 @@ function storedForm({ accountId, keyId, requestId, protocol, error, parties }: R
     request_id: requestId,
     protocol,
     error: reason,
-    message: messageOf(error, fields, faults.length > 0),
+    message: gistOf(error) ?? MESSAGES[reason] ?? messageOf(fields, faults.length > 0),
     fields,
     sender: parties?.sender,
     recipients: parties?.recipients ?? [],
@@ -160,11 +160,8 @@ const MESSAGES: { [reason in ErrorReason]?: string } = {
   transient_failure: 'A fault of the service.',
 }
 
-/** What an error says, without values of the request. */
-function messageOf(error: ConnectError, fields: string[], hasFaults: boolean): string {
-  const reason = reasonOf(error)
-  const message = gistOf(error) ?? MESSAGES[reason!]
-  if (message !== undefined) return message
+/** What a request that was not accepted lacks, without its values. */
+function messageOf(fields: string[], hasFaults: boolean): string {
   if (fields.length > 0) return `Not accepted in this form: ${fields.join(', ')}.`
   return hasFaults ? 'A field or header does not exist, or has another form.' : 'The request could not be read.'
 }

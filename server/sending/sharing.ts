@@ -63,8 +63,8 @@ export function createSharing<Response>(leaseMs: number) {
   }
 }
 
-/** The pauses between two queries for the result of another process. They throw `transient_failure` after `untilMs`. */
-export function createPauses(untilMs: number): () => Promise<void> {
+/** Creates the pause before another process's result is read again. It throws `transient_failure` after `untilMs`. */
+export function pausesUntil(untilMs: number): () => Promise<void> {
   const pause = createPause(20, 250)
   return async () => {
     if (performance.now() >= untilMs) throw tooLong()

@@ -12,7 +12,7 @@ import { createRecord } from '../ledger/record.ts'
 import { isTaken } from '../ledger/retries.ts'
 import { createSettle } from '../ledger/settle.ts'
 import { createStandings } from '../reputation/standings.ts'
-import { createStoreEnding, lateUntil } from './endings.ts'
+import { createStoreEnding, lastTryMs } from './endings.ts'
 import { endingRow, refusedAddresses, type SentContent, withoutText } from './outcome.ts'
 import { storedOutcomes } from './stored-response.ts'
 
@@ -65,7 +65,7 @@ export function createRecordUntilStored(
       stored.catch((error) => {
         throw reasonOf(error) ? error : new OutcomeUnknown({ cause: error })
       }),
-      lateUntil(leaseUntilMs),
+      lastTryMs(leaseUntilMs),
       () => new OutcomeUnknown({ cause }),
     )
   }
@@ -118,7 +118,7 @@ export function createSettleUntilStored(
  * any other error the result is unknown. Throws OutcomeUnknown when the time is over.
  */
 async function tryUntil<T>(leaseUntilMs: number, work: () => Promise<T>): Promise<T> {
-  const untilMs = lateUntil(leaseUntilMs)
+  const untilMs = lastTryMs(leaseUntilMs)
   let cause: unknown
   for (const pause = createPause(); performance.now() < untilMs; await pause()) {
     try {

@@ -12,7 +12,7 @@ import { type Message, readRequest } from '../sending/message.ts'
 import { MAX_RECIPIENTS } from '../sending/recipients.ts'
 import { WHOLE_MESSAGE } from '../sending/refused-sends.ts'
 import type { Send } from '../sending/send.ts'
-import { createPauses } from '../sending/sharing.ts'
+import { pausesUntil } from '../sending/sharing.ts'
 import { type KnownRecipient, KnownRecipients, keysToTake } from './known-recipients.ts'
 import type { FrontMail } from './parts.ts'
 import { NO_FIELDS, type ProgramFields, readProgramFields } from './program-fields.ts'
@@ -55,9 +55,8 @@ export function createSubmit({ db, senderDomains, ...parts }: SubmitParts) {
     const { sandbox, isLmtp: keepsMessageId } = mail
     const { idempotencyKey, tenantId } = fields
     const { raw } = message
-    const { messageId } = raw
     const digest = await digestAside(mail.accountId, { source: raw.source, parts: raw.parts })
-    const same = { sandbox, idempotencyKey, tenantId, messageId, digest, keepsMessageId }
+    const same = { sandbox, idempotencyKey, tenantId, messageId: raw.messageId, digest, keepsMessageId }
     const recipients = distinct.map((address): KnownRecipient => {
       return { address, keys: keysOfRecipient(same, address.address) }
     })
@@ -149,7 +148,7 @@ class Submission {
 
   async #untilAnswered(): Promise<RecipientResult[]> {
     const untilMs = performance.now() + this.#tools.leaseMs + CALL_TIMES.repeatMs
-    for (const pause = createPauses(untilMs); ; await pause()) {
+    for (const pause = pausesUntil(untilMs); ; await pause()) {
       await this.#answerAll()
       const results = this.#recipients.flatMap(({ result }) => result ?? [])
       if (results.length === this.#recipients.length) return results

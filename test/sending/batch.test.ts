@@ -10,6 +10,7 @@ import { type BatchOptions, type BatchParts, createBatch } from '../../server/se
 import { createBatchIdempotency } from '../../server/sending/batch-idempotency.ts'
 import { createIdempotency } from '../../server/sending/idempotency.ts'
 import type { Message } from '../../server/sending/message.ts'
+import { aroundStatements } from '../harness/around-statements.ts'
 import { testDatabase } from '../harness/postgres.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
 import { takes } from '../harness/waits.ts'
@@ -149,14 +150,12 @@ test('a key whose batch ended with OutcomeUnknown is free at once: a repeat send
 })
 
 test('a key is free at once when the response to its taking was lost', async () => {
-  const { $client } = database.db
   let lost = 0
-  const losing = Object.assign(Object.create(database.db), { $client: { unsafe }, warm: { take: () => undefined } })
-  async function unsafe(...[statement, ...more]: Parameters<typeof $client.unsafe>) {
-    const rows = await $client.unsafe(statement, ...more)
+  const losing = aroundStatements(database.db, async (statement, run) => {
+    const rows = await run()
     if (statement.includes('insert into batch_keys') && lost++ === 0) throw new Error('connection lost')
     return rows
-  }
+  })
   const batchIdempotency = createBatchIdempotency(losing, leaseOf(30_000))
   const key = { accountId: ACCOUNT, scope: 'sendBatch/live', key: 'lost', requestHash: '00', sandbox: false }
   const { run, started } = batchOf(async () => {})

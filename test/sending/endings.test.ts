@@ -3,6 +3,7 @@ import { one, run } from '../../server/db/statement.ts'
 import { fail } from '../../server/errors.ts'
 import { createClaim } from '../../server/ledger/claim.ts'
 import { createStoreEnding } from '../../server/sending/endings.ts'
+import { aroundStatements } from '../harness/around-statements.ts'
 import { newClaim } from '../harness/claim.ts'
 import { testDatabase } from '../harness/postgres.ts'
 
@@ -54,13 +55,11 @@ test('a message whose lease lasts is not held', async () => {
 })
 
 test('a message is held once, and not at each try', async () => {
-  const { $client } = db
   let holds = 0
-  async function unsafe(...[statement, ...more]: Parameters<typeof $client.unsafe>) {
+  const counting = aroundStatements(db, (statement, run) => {
     if (statement.includes('lease_until')) holds++
-    return $client.unsafe(statement, ...more)
-  }
-  const counting = Object.assign(Object.create(db), { $client: { unsafe }, warm: { take: () => undefined } })
+    return run()
+  })
   const claim = newClaim({ leaseMs: 5_000 })
   await createClaim(db)(claim)
   expect(await createStoreEnding(counting)(claim, performance.now() + 5_000, failing(4))).toBe(5)

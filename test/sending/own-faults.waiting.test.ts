@@ -6,6 +6,7 @@ import { run } from '../../server/db/statement.ts'
 import { createSenderDomains, type SenderDomains } from '../../server/domains/sender.ts'
 import { reasonOf } from '../../server/errors.ts'
 import { sweep } from '../../server/ledger/sweep.ts'
+import { aroundStatements } from '../harness/around-statements.ts'
 import { mx } from '../harness/dns.ts'
 import { refuseRows } from '../harness/refuse-rows.ts'
 import { stopwatch } from '../harness/stopwatch.ts'
@@ -160,14 +161,12 @@ test('a send whose claim was lost with its connection begins again, and is deliv
 
 test('a claim that was stored, whose result was lost, is released before the send begins again', async () => {
   const before = await rows()
-  const { $client } = world.db
   let lost = 0
-  async function unsafe(...[statement, ...more]: Parameters<typeof $client.unsafe>) {
-    const stored = await $client.unsafe(statement, ...more)
+  const db = aroundStatements(world.db, async (statement, run) => {
+    const stored = await run()
     if (!statement.includes('into open_messages') || lost++ > 0) return stored
     throw Object.assign(new Error('lost'), { code: 'CONNECTION_CLOSED' })
-  }
-  const db = Object.assign(Object.create(world.db), { $client: { unsafe }, warm: { take: () => undefined } })
+  })
   const response = await world.sendAlone({ db })(message(), options())
   expect(lost).toBe(2)
   expect(response.status).toBe(DeliveryStatus.DELIVERED)

@@ -1,4 +1,4 @@
-import { createPause } from '../../async/pauses.ts'
+import { createPause, LONGEST_PAUSE_MS } from '../../async/pauses.ts'
 import { createCollector, isRowFault, jsonArray } from '../../db/collector.ts'
 import type { Database } from '../../db/connect.ts'
 import { run, uuidArray } from '../../db/statement.ts'
@@ -129,7 +129,7 @@ export async function keepTrying(work: () => Promise<unknown>): Promise<void> {
       await work()
       return
     } catch (error) {
-      if (isRowFault(error) || performance.now() > untilMs) throw error
+      if (isRowFault(error) || performance.now() + LONGEST_PAUSE_MS > untilMs) throw error
     }
   }
 }
