@@ -104,7 +104,7 @@ export const CAUSES = {
   ERR_SSL_UNSUPPORTED_PROTOCOL: OLD_TLS,
 } as const satisfies Record<string, Cause>
 
+const CAUSE_OF = new Map<string | null | undefined, Cause>(Object.entries(CAUSES))
+
 /** Returns the words of a cause; undefined for a code without words. */
-export function causeOf(code: CauseCode | null | undefined): Cause | undefined {
-  return code && Object.hasOwn(CAUSES, code) ? CAUSES[code as keyof typeof CAUSES] : undefined
-}
+export const causeOf = (code: CauseCode | null | undefined): Cause | undefined => CAUSE_OF.get(code)

@@ -1,4 +1,5 @@
 import { cleanText } from '../../../net/clean-text.ts'
+import type { Phases } from '../../../net/dial.ts'
 import type { CauseCode } from './causes.ts'
 import type { Connection } from './connections.ts'
 
@@ -9,32 +10,31 @@ export interface Request {
 }
 
 export interface Response {
-  kind: 'response'
   statusCode: number
   /** The first characters of `Location`, when the status is that of a redirect. */
   location?: string
-  headMs: number
-  bodyMs: number
   /** The first characters of `Content-Encoding`: a body that is compressed, although we ask for none. */
   encoding?: string
   /** The first octets of the body, at most `EXCERPT_OCTETS`. */
   excerpt: Buffer
   /** Whether the body is longer than the excerpt, or did not end. */
   isCut: boolean
-  /**
-   * `whole`: the body ended. `enough`: we stopped reading. `broken`: the connection ended. `late`: the time was over.
-   */
-  body: 'whole' | 'enough' | 'broken' | 'late'
+  /** Whether the time was over before the end of the body. */
+  isLate: boolean
+  isSilent: false
+  phases: Phases
 }
 
-/** No status line came: not in time (`late`), or not before the connection ended (`broken`). */
+/** No status line came. */
 export interface NoResponse {
-  kind: 'late' | 'broken'
-  /** Not a single octet came. */
+  statusCode: undefined
+  /** Whether the time was over; otherwise the connection ended. */
+  isLate: boolean
+  /** The connection ended, and not a single octet had come. */
   isSilent: boolean
   /** Why the connection ended, as far as that is known. */
   code?: CauseCode
-  headMs: number
+  phases: Phases
 }
 
 interface ExchangeLimits {
@@ -50,16 +50,8 @@ const MAX_READ_OCTETS = 64 * 1_024
 const EXCERPT_OCTETS = 1_024
 const MAX_INTERIM = 10
 
-interface PartialResponse {
-  /** 0 until the head is complete. */
-  statusCode: number
-  location?: string
-  encoding?: string
-  headDoneMs: number
-  /** The number of 1xx responses. */
-  interim: number
-  octets: number
-  excerpt: Buffer[]
+interface Head extends Pick<Response, 'statusCode' | 'location' | 'encoding'> {
+  doneMs: number
 }
 
 /**
@@ -73,67 +65,80 @@ export function exchange(
   signal?: AbortSignal,
 ): Promise<Response | NoResponse> {
   const { client, socket } = connection
-  return new Promise((resolve, reject) => {
-    const startedMs = performance.now()
-    const octetsBefore = socket.bytesRead
-    const partial: PartialResponse = { statusCode: 0, headDoneMs: 0, interim: 0, octets: 0, excerpt: [] }
-    let isOver = false
-    const late = () => finish('late')
-    let timer = setTimeout(late, Math.min(headMs, untilMs - startedMs))
-    if (signal?.aborted) return abandon()
-    signal?.addEventListener('abort', abandon)
+  const { promise, resolve, reject } = Promise.withResolvers<Response | NoResponse>()
+  const startedMs = performance.now()
+  const octetsBefore = socket.bytesRead
+  let head: Head | undefined
+  let interim = 0
+  let octets = 0
+  const excerpt: Buffer[] = []
+
+  const late = () => breakOff({ isLate: true })
+  let timer = setTimeout(late, Math.min(headMs, untilMs - startedMs))
+  const leave = () => abandon(signal?.reason)
+  signal?.addEventListener('abort', leave)
+  if (signal?.aborted) leave()
+  else
     client.dispatch(
       { method: 'POST', path, headers, body },
       {
         onRequestStart() {},
         onResponseStart(_controller, statusCode, { location, 'content-encoding': encoding }) {
           // A 1xx response is not the final one (RFC 9110 15.2). A flood of them would cost us more than its sender.
-          if (statusCode < 200) return ++partial.interim > MAX_INTERIM ? finish('broken') : undefined
-          partial.statusCode = statusCode
-          if (statusCode >= 300 && statusCode < 400) partial.location = firstOf(location)
-          partial.encoding = firstOf(encoding)
-          partial.headDoneMs = performance.now()
-          if (isOver) return
+          if (statusCode < 200) return ++interim > MAX_INTERIM ? breakOff() : undefined
+          const doneMs = performance.now()
+          const isRedirect = statusCode >= 300 && statusCode < 400
+          head = {
+            statusCode,
+            location: isRedirect ? firstOf(location) : undefined,
+            encoding: firstOf(encoding),
+            doneMs,
+          }
           clearTimeout(timer)
-          timer = setTimeout(late, Math.min(bodyMs, untilMs - partial.headDoneMs))
+          timer = setTimeout(late, Math.min(bodyMs, untilMs - doneMs))
         },
         onResponseData(_controller, chunk) {
-          if (append(partial, chunk) > MAX_READ_OCTETS) finish('enough')
+          excerpt.push(chunk)
+          octets += chunk.length
+          if (octets > MAX_READ_OCTETS) breakOff()
         },
-        onResponseEnd: () => finish('whole'),
+        onResponseEnd: () => end(octets > EXCERPT_OCTETS, false),
         onResponseError(_controller, error: NodeJS.ErrnoException) {
-          if (error.code !== 'UND_ERR_INVALID_ARG') return finish('broken', error)
-          stop()
-          reject(error)
+          if (error.code === 'UND_ERR_INVALID_ARG') abandon(error)
+          else breakOff({ error })
         },
       },
     )
 
-    function finish(how: Response['body'], error?: NodeJS.ErrnoException): void {
-      if (isOver) return
-      stop()
-      if (how !== 'whole') socket.destroy()
-      resolve(partial.statusCode > 0 ? responseOf(partial, how, startedMs) : noResponse(how, error))
-    }
+  // The end of a socket that these destroy calls them again. Only the first call counts.
 
-    function noResponse(how: Response['body'], error?: NodeJS.ErrnoException): NoResponse {
-      const isSilent = socket.bytesRead === octetsBefore
+  function breakOff({ isLate = false, error }: { isLate?: boolean; error?: NodeJS.ErrnoException } = {}): void {
+    socket.destroy()
+    end(true, isLate, error)
+  }
+
+  function abandon(reason: unknown): void {
+    socket.destroy()
+    reject(reason)
+  }
+
+  function end(isCut: boolean, isLate: boolean, error?: NodeJS.ErrnoException): void {
+    const nowMs = performance.now()
+    if (head) {
+      const { doneMs, ...response } = head
+      const phases = { head: doneMs - startedMs, body: nowMs - doneMs }
+      const first = Buffer.concat(excerpt).subarray(0, EXCERPT_OCTETS)
+      resolve({ ...response, excerpt: first, isCut, isLate, isSilent: false, phases })
+    } else {
+      const isSilent = !isLate && socket.bytesRead === octetsBefore
       const code = error && (connection.faultCode ?? codeOf(error, isSilent))
-      const headMs = performance.now() - startedMs
-      return { kind: how === 'late' ? 'late' : 'broken', isSilent, ...(code && { code }), headMs }
+      resolve({ statusCode: undefined, isLate, isSilent, code, phases: { head: nowMs - startedMs } })
     }
+  }
 
-    function abandon(): void {
-      stop()
-      socket.destroy()
-      reject(signal?.reason)
-    }
-
-    function stop(): void {
-      isOver = true
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', abandon)
-    }
+  return promise.finally(() => {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', leave)
   })
 }
 
@@ -158,26 +163,4 @@ const MAX_SHOWN = 500
 function firstOf(header: string | string[] | undefined): string | undefined {
   const text = [header].flat()[0]
   return text ? cleanText(text.slice(0, MAX_SHOWN)) : undefined
-}
-
-/** Adds a part of the body. Returns the number of octets so far. */
-function append(partial: PartialResponse, chunk: Buffer): number {
-  if (partial.octets < EXCERPT_OCTETS) partial.excerpt.push(chunk.subarray(0, EXCERPT_OCTETS - partial.octets))
-  partial.octets += chunk.length
-  return partial.octets
-}
-
-function responseOf(partial: PartialResponse, body: Response['body'], startedMs: number): Response {
-  const { statusCode, location, encoding, headDoneMs, octets, excerpt } = partial
-  return {
-    kind: 'response',
-    statusCode,
-    location,
-    encoding,
-    headMs: headDoneMs - startedMs,
-    bodyMs: performance.now() - headDoneMs,
-    excerpt: Buffer.concat(excerpt),
-    isCut: body !== 'whole' || octets > EXCERPT_OCTETS,
-    body,
-  }
 }

@@ -1,9 +1,9 @@
-import type { DialFailure, DialOptions, Phases } from '../../../net/dial.ts'
+import type { DialOptions, Phases } from '../../../net/dial.ts'
 import { createFairSlotsByKey } from '../../../net/fair-slots.ts'
 import { createUrlGuard, type Destination } from '../../../net/url.ts'
 import { createWitnessedDial } from '../../../net/witnessed-dial.ts'
 import type { CauseCode } from './causes.ts'
-import { Connections, type NewConnection } from './connections.ts'
+import { type Connection, Connections } from './connections.ts'
 import { excerptOf } from './excerpt.ts'
 import { exchange, type NoResponse, type Request, type Response } from './exchange.ts'
 import type { PostOutcome } from './post-outcomes.ts'
@@ -77,7 +77,6 @@ export function createPost({ allowSubnets, limits: changes, ...dialling }: PostO
   const connections = new Connections(createWitnessedDial(dialling, limits))
 
   const post: Post = async (url, headers, body, { accountId, signal }) => {
-    signal?.throwIfAborted()
     const destination = urls.destinationOf(url)
     if (destination === undefined) return { outcome: 'blocked', phases: {} }
     await connections.load()
@@ -104,85 +103,54 @@ interface Posting {
 }
 
 async function postTo(posting: Posting): Promise<PostResult | undefined> {
-  const untilMs = performance.now() + posting.limits.totalMs
-  const first = await postOnce(posting, untilMs)
-  if (!first.isStale) return first.result
-  posting.connections.dropIdle(posting.destination.origin)
-  return (await postOnce(posting, untilMs)).result
-}
-
-/**
- * `isStale`: an idle connection was closed without an octet of a response. Only a new connection can tell whether the
- * receiver works.
- */
-async function postOnce(posting: Posting, untilMs: number) {
-  const { connections, destination, request, limits, signal } = posting
-  const idle = connections.takeIdle(destination.origin)
-  const dialled = idle ? { kind: 'connected' as const, connection: idle, phases: {} } : await open(posting, untilMs)
-  if (dialled.kind !== 'connected') {
-    signal?.throwIfAborted()
-    const { kind, code } = dialled
-    if (kind === 'local') return { isStale: false, result: undefined }
-    return { isStale: false, result: { outcome: kind, phases: rounded(dialled.phases), ...(code && { code }) } }
-  }
-  const { connection, phases } = dialled
-  const response = await exchange(connection, request, { ...limits, untilMs }, signal)
-  const isStale = connection.isUsed && response.kind === 'broken' && response.isSilent
-  connections.release(connection)
-  return { isStale, result: resultOf(response, phases) }
-}
-
-async function open(posting: Posting, untilMs: number): Promise<NewConnection | DialFailure> {
   const { connections, destination, limits, signal } = posting
-  const deadline = new AbortController()
-  const abort = () => deadline.abort()
-  const timer = setTimeout(abort, Math.min(limits.connectMs, untilMs - performance.now()))
-  signal?.addEventListener('abort', abort)
-  try {
-    const opened = await connections.open(destination, deadline.signal)
-    // Also after an abort of `signal`, whose reason `postOnce` then throws.
-    const isLate = deadline.signal.aborted
-    return isLate && opened.kind !== 'connected' ? { ...opened, code: 'connect_timeout' } : opened
-  } finally {
-    clearTimeout(timer)
-    signal?.removeEventListener('abort', abort)
+  const untilMs = performance.now() + limits.totalMs
+  const idle = connections.takeIdle(destination.origin)
+  if (idle) {
+    const response = await exchangeOn(posting, idle, untilMs)
+    // The receiver may have closed it meanwhile. Only a new connection can then tell whether the receiver works.
+    if (!response.isSilent) return resultOf(response, {})
   }
+  const connectMs = Math.min(limits.connectMs, untilMs - performance.now())
+  const deadline = AbortSignal.timeout(Math.max(0, Math.ceil(connectMs)))
+  const opened = await connections.open(destination, signal ? AbortSignal.any([signal, deadline]) : deadline)
+  if (opened.kind === 'connected') return resultOf(await exchangeOn(posting, opened.connection, untilMs), opened.phases)
+  signal?.throwIfAborted()
+  const { kind: outcome, phases } = opened
+  const code = deadline.aborted ? 'connect_timeout' : opened.code
+  return outcome === 'local' ? undefined : { outcome, phases: rounded(phases), code }
+}
+
+async function exchangeOn(posting: Posting, connection: Connection, untilMs: number): Promise<Response | NoResponse> {
+  const { connections, request, limits, signal } = posting
+  const response = await exchange(connection, request, { ...limits, untilMs }, signal)
+  connections.release(connection)
+  return response
 }
 
 function resultOf(response: Response | NoResponse, dialling: Phases): PostResult {
-  const phases = rounded({
-    ...dialling,
-    head: response.headMs,
-    body: response.kind === 'response' ? response.bodyMs : undefined,
-  })
-  if (response.kind !== 'response') {
-    const { code } = response
-    return { outcome: outcomeWithout(response), phases, ...(code && { code }) }
-  }
+  const phases = rounded({ ...dialling, ...response.phases })
+  if (response.statusCode === undefined) return { outcome: outcomeWithout(response), phases, code: response.code }
   const { statusCode, location, encoding = 'identity', isCut } = response
   const isPlain = encoding.toLowerCase() === 'identity'
   const text = excerptOf(response.excerpt, isCut)
   const excerpt = isPlain || text === undefined ? text : `(compressed: ${encoding})`
-  const excerptFields = excerpt === undefined ? {} : { excerpt, excerptCut: isCut }
-  return { outcome: outcomeOf(response), statusCode, phases, ...(location && { location }), ...excerptFields }
+  const excerptCut = excerpt !== undefined && isCut
+  return { outcome: outcomeOf(response), statusCode, phases, location, excerpt, excerptCut }
 }
 
-function outcomeWithout({ kind, code }: NoResponse): PostOutcome {
-  if (kind === 'late') return 'timeout_head'
+function outcomeWithout({ isLate, code }: NoResponse): PostOutcome {
+  if (isLate) return 'timeout_head'
   return code?.startsWith('ERR_SSL_') ? 'tls' : 'connect'
 }
 
 /** The status line decides: HTTP 200 alone acknowledges, whatever happens to the body. */
-function outcomeOf({ statusCode, body }: Response): PostOutcome {
+function outcomeOf({ statusCode, isLate }: Response): PostOutcome {
   if (statusCode === 200) return 'acked'
   if (statusCode < 300) return 'success_but_not_200'
-  return body === 'late' ? 'timeout_body' : 'not_200'
+  return isLate ? 'timeout_body' : 'not_200'
 }
 
 /** Rounds each phase to a tenth of a millisecond. */
-function rounded(phases: Phases): Phases {
-  const tenths: Phases = {}
-  for (const [phase, ms] of Object.entries(phases))
-    if (ms !== undefined) tenths[phase as keyof Phases] = Math.round(ms * 10) / 10
-  return tenths
-}
+const rounded = (phases: Phases): Phases =>
+  Object.fromEntries(Object.entries(phases).map(([phase, ms]) => [phase, Math.round(ms * 10) / 10]))

@@ -2,6 +2,7 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { afterEach, expect, test } from 'vitest'
 import { shownEnd } from '../../../server/services/attempt-outcomes.ts'
+import { CAUSES, causeOf } from '../../../server/webhooks/post/causes.ts'
 import { CERTIFICATE, EXPIRED_CERTIFICATE, RECEIVER_CERTIFICATE } from '../../harness/certificates.ts'
 import { newAccountPost, newReceiver, startListening, undo } from './posting.ts'
 
@@ -49,6 +50,7 @@ test.each([
   ['a greeting of SMTP', '220 mail.example ESMTP\r\n'],
   ['a page without a head', '<html>hello</html>'],
   ['a version that is not HTTP', 'SSH-2.0-OpenSSH_9.6\r\n'],
+  ['octets of TLS after others', 'SSH-\u0016\u0003\u0001\r\n'],
 ])('%s is not HTTP', async (_, response) => {
   const [outcome, detail] = await plain(responding(response))
   expect(outcome).toBe('connect')
@@ -132,8 +134,20 @@ test('a redirect names its Location, cleaned and cut', async () => {
   expect(shownEnd({ ...end, location }).detail).toMatch(/^The endpoint responded with 301 and redirects to https:/)
   receiver.script = { status: 302, headers: { location: '/login\u009b' } }
   expect((await newAccountPost()(receiver.url)).location).toBe('/login\uFFFD')
-  receiver.script = { status: 200, headers: { location: '/elsewhere' } }
-  expect(await newAccountPost()(receiver.url)).not.toHaveProperty('location')
+  for (const [status, location] of [[299], [300, '/elsewhere'], [399, '/elsewhere'], [400]] as const) {
+    receiver.script = { status, headers: { location: '/elsewhere' } }
+    expect([status, (await newAccountPost()(receiver.url)).location]).toEqual([status, location])
+  }
+})
+
+test('each cause says in sentences what is wrong, and in a few words of its own', () => {
+  const causes = new Set(Object.keys(CAUSES).map((code) => causeOf(code)!))
+  for (const { sentence, short } of causes) {
+    expect(sentence).toMatch(/^[A-Z].{20,}\.$/)
+    expect(short).toMatch(/^\w.{5,40}[^.]$/)
+  }
+  for (const words of ['sentence', 'short'] as const)
+    expect(new Set([...causes].map((cause) => cause[words])).size).toBe(causes.size)
 })
 
 test('an error without words claims nothing, and says nothing of our network', () => {

@@ -1,8 +1,16 @@
 import { once } from 'node:events'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
+import { createDial } from '../../../net/dial.ts'
+import { createUrlGuard } from '../../../net/url.ts'
+import { type Connection, Connections } from '../../../server/webhooks/post/connections.ts'
+import { createPost } from '../../../server/webhooks/post/post.ts'
+import { outlast } from '../../harness/waits.ts'
 import { BODY, newAccountPost, newPost, newReceiver, undo } from './posting.ts'
 
-afterEach(undo)
+afterEach(async () => {
+  vi.restoreAllMocks()
+  await undo()
+})
 
 test('a connection stays open after a response of up to 64 KiB; a longer response ends it', async () => {
   const receiver = await newReceiver()
@@ -88,6 +96,19 @@ test('a receiver that keeps no connection gets a new one for each POST', async (
   expect(receiver.connections).toBe(3)
 })
 
+test('a connection older than a minute is closed after its exchange', async () => {
+  const receiver = await newReceiver()
+  const post = newAccountPost()
+  const now = performance.now.bind(performance)
+  const connectionsAfter = async (ageMs: number) => {
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + 1e9 + ageMs)
+    expect(await post(receiver.url)).toMatchObject({ outcome: 'acked' })
+    return receiver.connections
+  }
+  expect([await connectionsAfter(0), await connectionsAfter(50_000), await connectionsAfter(60_001)]).toEqual([1, 1, 1])
+  expect(await connectionsAfter(60_001)).toBe(2)
+})
+
 test('an aborted POST rejects at once with the reason, and its connection is closed', async () => {
   const receiver = await newReceiver()
   receiver.script = { fault: 'hang' }
@@ -101,8 +122,67 @@ test('an aborted POST rejects at once with the reason, and its connection is clo
   await closed
   await expect(post(receiver.url, caller.signal)).rejects.toThrow('shutting down')
   const dialling = new AbortController()
-  const slow = newAccountPost({ lookup: () => new Promise(() => {}) })
+  const asked = Promise.withResolvers<void>()
+  const lookup = () => {
+    asked.resolve()
+    return new Promise<string[]>(() => {})
+  }
+  const slow = newAccountPost({ lookup, limits: { connectMs: 600_000, totalMs: 600_000 } })
   const early = slow('https://hooks.example.com/', dialling.signal)
+  await asked.promise
   dialling.abort(new Error('shutting down'))
   await expect(early).rejects.toThrow('shutting down')
+})
+
+test('what a caller does after the end of its POST, and how long that is ago, does not touch the connection', async () => {
+  const receiver = await newReceiver()
+  const post = newAccountPost({ limits: { headMs: 3_000, bodyMs: 300 } })
+  const caller = new AbortController()
+  expect(await post(receiver.url, caller.signal)).toMatchObject({ outcome: 'acked' })
+  caller.abort()
+  // The time for the body.
+  await outlast(400)
+  expect(await post(receiver.url)).toMatchObject({ outcome: 'acked' })
+  expect(receiver.connections).toBe(1)
+})
+
+test('a receiver that is silent on an idle connection does not get the POST once more', async () => {
+  const receiver = await newReceiver()
+  const post = newAccountPost({ limits: { headMs: 500 } })
+  expect(await post(receiver.url)).toMatchObject({ outcome: 'acked' })
+  receiver.script = { fault: 'hang' }
+  expect(await post(receiver.url)).toMatchObject({ outcome: 'timeout_head' })
+  expect(receiver.requests).toHaveLength(2)
+})
+
+test('of the idle connections 512 are kept, the newest, until they are closed', async () => {
+  const receiver = await newReceiver()
+  const dial = createDial({ lookup: async () => ['127.0.0.1'] })
+  const connections = new Connections(dial)
+  const { destinationOf } = createUrlGuard({ allowSubnets: ['127.0.0.1/32'] })
+  const opened: Connection[] = []
+  for (let i = 0; i < 514; i++) {
+    const destination = destinationOf(`http://hooks-${i}.example.com:${receiver.port}/`)!
+    const dialled = await connections.open(destination, new AbortController().signal)
+    if (dialled.kind === 'connected') opened.push(dialled.connection)
+  }
+  for (const connection of opened) connections.release(connection)
+  const destroyed = () => opened.flatMap(({ socket }, i) => (socket.destroyed ? [i] : []))
+  expect(destroyed()).toEqual([0, 1])
+  const third = opened[2]
+  expect(connections.takeIdle(third!.origin)).toBe(third)
+  expect(connections.takeIdle(third!.origin)).toBeUndefined()
+  connections.close()
+  // The one that is in use stays open.
+  expect(destroyed()).toEqual([...opened.keys()].filter((i) => i !== 2))
+  third!.socket.destroy()
+})
+
+test('a service that ends closes its idle connections', async () => {
+  const receiver = await newReceiver()
+  const { post, close } = createPost({ allowSubnets: ['127.0.0.1/32'], lookup: async () => ['127.0.0.1'] })
+  expect(await post(receiver.url, {}, BODY, { accountId: 'account' })).toMatchObject({ outcome: 'acked' })
+  const closed = once(receiver.requests[0]!.socket, 'close')
+  await close()
+  await closed
 })

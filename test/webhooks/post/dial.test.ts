@@ -31,6 +31,12 @@ test('the next good address is dialled when the first one refuses', async () => 
   expect(await post(`http://hooks.example.com:${receiver.port}/`)).toMatchObject({ outcome: 'acked' })
 })
 
+test('a URL that the guard refuses is blocked, and nothing is looked up', async () => {
+  const lookup = () => Promise.reject(new Error('looked up'))
+  for (const url of ['http://127.0.0.2/', 'https://10.0.0.1/', 'no url'])
+    expect(await newAccountPost({ lookup })(url)).toEqual({ outcome: 'blocked', phases: {} })
+})
+
 test('a name without an address is dns', async () => {
   const post = newAccountPost({ lookup: async () => [] })
   expect(await post('https://hooks.example.com/')).toMatchObject({

@@ -67,12 +67,21 @@ test('a first POST reports all its phases; a POST on an idle connection reports 
   const receiver = await newReceiver({ tls: true })
   const url = receiver.url.replace('127.0.0.1', 'receiver.example.test')
   const post = newAccountPost()
-  const first = await post(url)
-  expect(Object.keys(first.phases)).toEqual(['dns', 'connect', 'tls', 'head', 'body'])
+  const timed = async () => {
+    const startedMs = performance.now()
+    const { phases } = await post(url)
+    const sum = Object.values(phases).reduce((sum, ms) => sum + ms, 0)
+    // Each phase is rounded to a tenth of a millisecond.
+    expect(sum).toBeLessThan(performance.now() - startedMs + 0.05 * Object.keys(phases).length)
+    return phases
+  }
+  expect(Object.keys(await timed())).toEqual(['dns', 'connect', 'tls', 'head', 'body'])
   receiver.script = { delayMs: 120 }
-  const second = await post(url)
-  expect(Object.keys(second.phases)).toEqual(['head', 'body'])
-  expect(second.phases.head).toBeGreaterThanOrEqual(119)
+  const second = await timed()
+  expect(Object.keys(second)).toEqual(['head', 'body'])
+  expect(second.head).toBeGreaterThanOrEqual(119)
+  receiver.script = { fault: 'garbage' }
+  expect(Object.keys(await timed())).toEqual(['head'])
   expect(receiver.connections).toBe(1)
 })
 
@@ -89,9 +98,16 @@ test('the response is kept as an excerpt of 1,024 octets, flagged when it was cu
   expect(await post(receiver.url)).toMatchObject({ excerpt: 'x'.repeat(1_023), excerptCut: true })
   receiver.script = { status: 500, headers: { 'content-encoding': 'gzip' }, body: '\u001f\u008b' }
   expect(await post(receiver.url)).toMatchObject({ excerpt: '(compressed: gzip)' })
-  receiver.script = { status: 500 }
-  expect(await post(receiver.url)).not.toHaveProperty('excerpt')
+  receiver.script = { status: 500, headers: { 'content-encoding': 'Identity' }, body: 'plain' }
+  expect(await post(receiver.url)).toMatchObject({ excerpt: 'plain' })
+  for (const headers of [{ 'content-encoding': 'identity' }, { 'content-encoding': 'gzip' }]) {
+    receiver.script = { status: 500, headers }
+    expect(await post(receiver.url)).toMatchObject({ excerpt: undefined, excerptCut: false })
+  }
   expect(receiver.connections).toBe(1)
+  receiver.script = { fault: 'drip_body', everyMs: 60_000 }
+  const impatient = newAccountPost({ limits: { bodyMs: 100 } })
+  expect(await impatient(receiver.url)).toMatchObject({ outcome: 'acked', excerpt: undefined, excerptCut: false })
 })
 
 test('an excerpt can be stored and shown: valid UTF-8 without control or formatting characters, whatever came', () => {
@@ -109,17 +125,21 @@ test('an excerpt can be stored and shown: valid UTF-8 without control or formatt
   )
 })
 
-test('an interim response does not count; the final one does', async () => {
+test('up to ten interim responses do not count; the final one does', async () => {
+  let interim = 10
   const server = createServer((socket) => {
-    socket.once('data', () => socket.end('HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\n\r\nthanks'))
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(interim))
+      socket.end('HTTP/1.1 200 OK\r\n\r\nthanks')
+    })
   })
   await startListening(server)
   const { port } = server.address() as AddressInfo
-  expect(await newAccountPost()(`http://127.0.0.1:${port}/`)).toMatchObject({
-    outcome: 'acked',
-    excerpt: 'thanks',
-    excerptCut: false,
-  })
+  const post = newAccountPost()
+  const outcome = { outcome: 'acked', excerpt: 'thanks', excerptCut: false }
+  expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject(outcome)
+  interim = 11
+  expect(await post(`http://127.0.0.1:${port}/`)).toMatchObject({ outcome: 'connect' })
 })
 
 test('a malformed request is a fault of the service and not of the receiver', async () => {
