@@ -79,7 +79,7 @@ export function createAttempts(parts: AttemptParts) {
    * that worker may have been stopped, and go on.
    */
   function attemptOnce(attempt: DispatchAttempt): Promise<AttemptResult> {
-    const { dispatchId, number, early = false } = attempt
+    const { dispatchId, number, early } = attempt
     const name = `${dispatchId} ${number} ${early}`
     const result = running.get(name) ?? makeAttempt(steps, attempt).finally(() => running.delete(name))
     running.set(name, result)
@@ -95,7 +95,7 @@ export function createAttempts(parts: AttemptParts) {
     const { dispatchId } = event
     const row = await steps.first(dispatchId)
     if (row === undefined) return undefined
-    if (!hasEndpoint(row)) return void (await finishDispatches(parts.db, [dispatchId], 'cancelled'))
+    if (!hasEndpoint(row)) return void (await cancel(parts.db, dispatchId))
     return postEvent(steps, { dispatchId, number: 1, nextDelayMs }, parts.clock.now(), row, event)
   }
 
@@ -123,8 +123,8 @@ async function makeAttempt(steps: Steps, attempt: DispatchAttempt): Promise<Atte
   if (dispatch.isLate) return { state: 'failed' }
   // The database was restored to a moment before this workflow's last attempt: the hand-over starts another workflow.
   if (dispatch.attempt < number) return { state: 'ended' }
-  const { startedAtMs, isDue } = dispatch
-  if (startedAtMs === null) return { state: dispatch.attempt === number && !isDue ? 'not_due' : 'failed' }
+  const { startedAtMs } = dispatch
+  if (startedAtMs === null) return { state: dispatch.attempt === number ? 'not_due' : 'failed' }
   const event = await steps.eventOf(dispatch)
   if (event === undefined) return cancel(db, dispatchId)
   const posting = await postEvent(steps, attempt, startedAtMs, dispatch, event)

@@ -52,7 +52,6 @@ type OpenDispatch = CurrentTarget & {
   attempt: number
   eventId: string
   messageId: string
-  isDue: boolean
   /** Whether its window is over. */
   isLate: boolean
   /** Unix milliseconds; null when no attempt begins now. */
@@ -83,7 +82,7 @@ export const BEGIN = `
       and exists (select from webhook_endpoints e where e.id = b.endpoint_id)
     returning d.id, d.started_at
   )
-  select d.id, d.attempt, d.event_id as "eventId", d.message_id as "messageId", d.is_due as "isDue", d.is_late as "isLate",
+  select d.id, d.attempt, d.event_id as "eventId", d.message_id as "messageId", d.is_late as "isLate",
     ${inMs('begun.started_at')} as "startedAtMs", d.traceparent,
     ${TARGET_COLUMNS}
   from waiting d left join begun on begun.id = d.id

@@ -1,4 +1,4 @@
-import { createPause, LONGEST_PAUSE_MS } from '../../async/pauses.ts'
+import { createPause } from '../../async/pauses.ts'
 import { createCollector, isRowFault, jsonArray } from '../../db/collector.ts'
 import type { Database } from '../../db/connect.ts'
 import { run, uuidArray } from '../../db/statement.ts'
@@ -98,17 +98,17 @@ export const END = `
 /** Attempts that end at about the same moment share a statement: their sends do not wait for it. */
 const LINGER_MS = 50
 /** How long we keep trying to store an attempt's outcome. After that it is unknown, and the attempt is made again. */
-const TRY_MS = 15_000
+const TRY_MS = 14_000
 
 /**
  * Stores how an attempt ended. Throws when the outcome could not be stored. The attempt is then recorded as `unknown`
  * and made again under the same number.
  */
 export function createEndAttempt(db: Database): (end: AttemptEnd) => Promise<void> {
-  const commit = createCollector<{ json: string; accountId: string }, true>(
+  const commit = createCollector<{ json: string; accountId: string }, unknown>(
     async (rows) => {
       await run(db, END, [jsonArray(rows)])
-      return rows.map(() => true)
+      return rows
     },
     { lingerMs: LINGER_MS, note: db.noteBatch('end_attempts'), groupOf: ({ accountId }) => accountId },
   )
@@ -129,7 +129,7 @@ export async function keepTrying(work: () => Promise<unknown>): Promise<void> {
       await work()
       return
     } catch (error) {
-      if (isRowFault(error) || performance.now() + LONGEST_PAUSE_MS > untilMs) throw error
+      if (isRowFault(error) || performance.now() > untilMs) throw error
     }
   }
 }

@@ -76,7 +76,7 @@ export function newSecret(): string {
 
 /** Returns both HMAC keys of a secret. They are cached, because creating them costs as much as a signature. */
 const keysOf = memoize((secret) => ({
-  own: createSecretKey(secret, 'utf8'),
+  own: createSecretKey(Buffer.from(secret)),
   standard: createSecretKey(secret.slice(PREFIX.length), 'base64'),
 }))
 

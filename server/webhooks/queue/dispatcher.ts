@@ -110,11 +110,11 @@ export function createDispatcher({ db, clock, attemptFirst, nextDelayMs, onLeave
 export const GIVE_UP_LEASE = `
   update open_dispatches set lease_until = null where id = any($1::uuid[]) and attempt = 1 and workflow_id is null`
 
-function giveUpStep(db: Database): (event: DispatchedEvent) => Promise<boolean> {
-  const giveUp = createCollector<{ json: string; accountId: string }, boolean>(
+function giveUpStep(db: Database): (event: DispatchedEvent) => Promise<unknown> {
+  const giveUp = createCollector<{ json: string; accountId: string }, unknown>(
     async (rows) => {
       await run(db, GIVE_UP_LEASE, [uuidArray(rows.map(({ json }) => json))])
-      return rows.map(() => true)
+      return rows
     },
     { note: db.noteBatch('give_up_leases'), groupOf: ({ accountId }) => accountId },
   )

@@ -1,13 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test, vi } from 'vitest'
 import { createDatabaseClock } from '../../../server/db/clock.ts'
 import { eq, sql } from '../../../server/db/drizzle.ts'
 import { createSealer } from '../../../server/db/encryption.ts'
 import { newId, publicId } from '../../../server/db/ids.ts'
-import { openDispatches as openDispatchRows, webhookHours } from '../../../server/db/schema.ts'
+import {
+  attempts as attemptRows,
+  events as eventRows,
+  openDispatches as openDispatchRows,
+  webhookHours,
+} from '../../../server/db/schema.ts'
 import { createAccount } from '../../../server/directory/accounts.ts'
-import { createAttempts } from '../../../server/webhooks/attempt/attempt-once.ts'
+import { NO_TRACING, passedOn, type Trace, type Tracing } from '../../../server/telemetry/tracing.ts'
+import { type AttemptReport, createAttempts } from '../../../server/webhooks/attempt/attempt-once.ts'
 import { finishDispatches } from '../../../server/webhooks/attempt/end.ts'
 import { payloadOf } from '../../../server/webhooks/attempt/payload.ts'
 import {
@@ -17,8 +23,7 @@ import {
   rotateSecret,
 } from '../../../server/webhooks/endpoints/change-endpoints.ts'
 import { failingEndpoints, healthsOf } from '../../../server/webhooks/endpoints/endpoint-health.ts'
-import type { PostResult } from '../../../server/webhooks/post/post.ts'
-import { createPost } from '../../../server/webhooks/post/post.ts'
+import { createPost, type Post, type PostResult } from '../../../server/webhooks/post/post.ts'
 import { testDatabase } from '../../harness/postgres.ts'
 import { startReceiver } from '../../harness/receiver.ts'
 import { untilEnd } from '../../harness/until-end.ts'
@@ -58,13 +63,31 @@ const deliver = (event: { id: string }, number: number, more = {}) =>
 
 test('HTTP 200 ends a dispatch, and the attempt is stored with its phases', async () => {
   const event = await one({ lease: 30 })
-  receiver.script = { body: 'thanks' }
+  receiver.script = { body: 'thanks', delayMs: 50 }
   await (await attempts.attemptFirst(event, 60_000))!.stored
   expect(receiver.requests).toHaveLength(1)
   expect(await stateOf(database, event)).toBe('acknowledged')
   expect(await attemptsOf(database, event)).toMatchObject([
     { number: 1, outcome: 'acked', statusCode: 200, excerpt: 'thanks', nextAttemptAt: null },
   ])
+  const [row] = await database.db.select().from(attemptRows).where(eq(attemptRows.dispatchId, event.id))
+  const { startedAt, finishedAt, excerptCut } = row!
+  // The receiver waits for 50 ms.
+  expect(finishedAt!.getTime() - startedAt.getTime()).toBeGreaterThanOrEqual(49)
+  expect(receiver.requests[0]!.headers['service-timestamp']).toBe(`${Math.floor(startedAt.getTime() / 1_000)}`)
+  expect(excerptCut).toBe(false)
+})
+
+test('an excerpt that was cut is stored as such, and an attempt without a response has none', async () => {
+  const cutOf = async (response: object) => {
+    receiver.script = response
+    const event = await one({ attempt: 2, due: -1 })
+    await deliver(event, 2)
+    const [row] = await database.db.select().from(attemptRows).where(eq(attemptRows.dispatchId, event.id))
+    return [row!.excerpt?.length, row!.excerptCut]
+  }
+  expect(await cutOf({ status: 500, body: 'x'.repeat(1_025) })).toEqual([1_024, true])
+  expect(await cutOf({ fault: 'close' })).toEqual([undefined, false])
 })
 
 test.each([
@@ -157,8 +180,17 @@ test('a process makes an attempt once, however often it is asked for while it ru
 })
 
 test('an attempt that was made is not made again', async () => {
-  const event = await one({ attempt: 3, due: -10 })
-  expect(await deliver(event, 2)).toEqual({ state: 'failed' })
+  for (const due of [-10, 60]) {
+    const event = await one({ attempt: 3, due })
+    expect(await deliver(event, 2)).toEqual({ state: 'failed' })
+  }
+  expect(receiver.requests).toEqual([])
+})
+
+test('a workflow that is ahead of its rows, which a restored database lacks, ends', async () => {
+  const event = await one({ attempt: 2, due: -10 })
+  expect(await deliver(event, 3)).toEqual({ state: 'ended' })
+  expect(await openDispatches(database, [event])).toMatchObject([{ attempt: 2, startedAt: null }])
   expect(receiver.requests).toEqual([])
 })
 
@@ -202,15 +234,19 @@ test('a first and a later attempt take their slot at the origin from those of th
 })
 
 test('an attempt that gets no slot at the origin is not made: it stays due, and its number can be used again', async () => {
-  const full = createAttempts({ db: database.db, clock, sealer, post: async () => undefined })
-  const event = await one({ attempt: 2, due: -1 })
-  expect(await full.attemptOnce({ dispatchId: event.id, number: 2 })).toEqual({ state: 'no_slot' })
+  let isFull = true
+  const { attemptFirst, attemptOnce } = createAttempts({
+    ...{ db: database.db, clock, sealer },
+    post: async (...request) => (isFull ? undefined : post(...request)),
+  })
+  const [event, first] = [await one({ attempt: 2, due: -1 }), await one({ lease: 30 })]
+  expect(await attemptOnce({ dispatchId: event.id, number: 2 })).toEqual({ state: 'no_slot' })
   expect(await openDispatches(database, [event])).toMatchObject([{ attempt: 2, startedAt: null, waits: false }])
-  expect(await deliver(event, 2)).toMatchObject({ state: 'acknowledged' })
-  expect(await attemptsOf(database, event)).toMatchObject([{ number: 2, outcome: 'acked' }])
-  const first = await one({ lease: 30 })
-  expect(await full.attemptFirst(first)).toBeUndefined()
+  expect(await attemptFirst(first)).toBeUndefined()
   expect(await attemptsOf(database, first)).toEqual([])
+  isFull = false
+  expect(await attemptOnce({ dispatchId: event.id, number: 2 })).toMatchObject({ state: 'acknowledged' })
+  expect(await attemptsOf(database, event)).toMatchObject([{ number: 2, outcome: 'acked' }])
 })
 
 test('each attempt goes to the current endpoint, and is signed with the current secret', async () => {
@@ -291,6 +327,82 @@ test('an event whose endpoint was deleted before its first attempt began is neve
   expect(await stateOf(database, event)).toBe('cancelled')
   expect(receiver.requests).toEqual([])
 })
+
+test('a dispatch whose event is no longer kept is cancelled', async () => {
+  const event = await one({ attempt: 2, due: -1 })
+  await database.db.delete(eventRows).where(eq(eventRows.id, event.id))
+  expect(await deliver(event, 2)).toEqual({ state: 'ended' })
+  expect(await stateOf(database, event)).toBe('cancelled')
+  expect(receiver.requests).toEqual([])
+})
+
+test('the span of an attempt continues the trace of its activity when its dispatch is of that trace, and else links to it', async () => {
+  const [trace, other] = ['a'.repeat(32), 'b'.repeat(32)]
+  const at = (traceId: string, span: string) => `00-${traceId}-${span.repeat(16)}-01`
+  const cases = [
+    { dispatch: at(trace, '1'), activity: at(trace, '2'), parent: at(trace, '2') },
+    { dispatch: at(trace, '1'), activity: at(other, '2'), parent: at(trace, '1'), link: at(other, '2') },
+    { dispatch: at(trace, '1'), activity: undefined, parent: at(trace, '1') },
+    { dispatch: null, activity: at(other, '2'), parent: at(other, '2') },
+    { dispatch: null, activity: undefined },
+  ]
+  for (const { dispatch, activity, ...expected } of cases) {
+    const begun: object[] = []
+    const tracing: Tracing = {
+      ...NO_TRACING,
+      active: () => activity,
+      begin: (name, { kind, attributes, ...beginning }) => {
+        begun.push({ name, kind, ...attributes, ...beginning })
+        return NO_TRACING.begin(name, { kind, ...beginning })
+      },
+    }
+    const event = await one({ attempt: 2, due: -1 })
+    await database.db.update(openDispatchRows).set({ traceparent: dispatch }).where(eq(openDispatchRows.id, event.id))
+    receiver.requests.length = 0
+    await createAttempts({ db: database.db, clock, sealer, post, tracing }).attemptOnce({
+      ...{ dispatchId: event.id, number: 2 },
+    })
+    expect(begun).toEqual([
+      {
+        ...{ name: 'webhook attempt', kind: 'client', 'verdict.attempt': 2, ...expected },
+        'verdict.event_id': publicId('evt', event.id),
+        'verdict.dispatch_id': publicId('dsp', event.id),
+      },
+    ])
+    expect(receiver.requests[0]!.headers.traceparent).toBe(expected.parent)
+  }
+})
+
+test.each([
+  ['acked', async () => ({ outcome: 'acked', statusCode: 200, phases: {} }), undefined],
+  ['not_200', async () => ({ outcome: 'not_200', statusCode: 500, phases: {} }), 'not_200'],
+  ['no slot', async () => undefined, 'no_slot'],
+  ['a fault of the service', () => Promise.reject(new Error('gone')), 'unknown'],
+] as [string, Post, string | undefined][])(
+  'the span and the log say how an attempt ended: %s',
+  async (_, post, error) => {
+    const ended: unknown[] = []
+    const set = vi.fn<Trace['set']>()
+    const report = vi.fn<(attempt: AttemptReport) => void>()
+    const trace = {
+      ...passedOn(`00-${'a'.repeat(32)}-${'1'.repeat(16)}-01`),
+      set,
+      end: (why?: string) => ended.push(why),
+    }
+    const tracing: Tracing = { ...NO_TRACING, begin: () => trace }
+    const event = await one({ attempt: 2, due: -1 })
+    const made = createAttempts({ db: database.db, clock, sealer, post, tracing, report })
+    await made.attemptOnce({ dispatchId: event.id, number: 2 }).catch(() => {})
+    expect(ended).toEqual([error])
+    const result = await post('', {}, Buffer.of(), { accountId }).catch(() => undefined)
+    const { outcome, statusCode } = result ?? {}
+    const ids = { dispatchId: event.id, eventId: event.id, traceId: trace.traceId }
+    expect(report.mock.lastCall).toEqual(result && [{ ...result, ...ids, number: 2, durationMs: expect.any(Number) }])
+    expect(set.mock.lastCall).toEqual(
+      result && [{ 'verdict.outcome': outcome, 'http.response.status_code': statusCode }],
+    )
+  },
+)
 
 test('a dispatch that was cancelled never shows an acknowledged attempt', async () => {
   const event = await one({ lease: 30 })

@@ -59,6 +59,10 @@ test.each([
     { status: 'bounced', reason: 'connection_timeout', inDoubt: true, sandbox: true, smtp: { mx: 'mx.example.net' } },
     '{"event":"email.delivery","message_id":"msg_01m7ytv10yeacvnq634fey98m8","status":"bounced","reason":"connection_timeout","timestamp":1795257600,"event_id":"evt_01m7ytv10yeap952rhxem2gkb7","recipient":"ann@example.net","sandbox":true,"smtp":{"mx":"mx.example.net"},"in_doubt":true}',
   ],
+  [
+    { status: 'rejected', reason: 'domain_does_not_exist', detail: 'The name has no records.' },
+    '{"event":"email.delivery","message_id":"msg_01m7ytv10yeacvnq634fey98m8","status":"rejected","reason":"domain_does_not_exist","timestamp":1795257600,"event_id":"evt_01m7ytv10yeap952rhxem2gkb7","recipient":"ann@example.net","detail":"The name has no records."}',
+  ],
 ] as [Partial<DeliveryEvent>, string][])('the payload of an outcome is these bytes, for ever: %j', (change, bytes) => {
   expect(payloadOf({ ...event, ...change }).toString()).toBe(bytes)
 })
@@ -73,6 +77,9 @@ const feedback: FeedbackEvent = {
   detail: 'abuse',
 }
 const READ = { code: 550, enhanced: '5.1.1', reply: '5.1.1 No such user', decided_by: 'words', words: 'No such user' }
+
+/** The same evidence as a row has it: JSON of `verdict.v1.Evidence`. */
+const STORED = { ...READ, decided_by: 'DECIDED_BY_WORDS' }
 
 test.each([
   [
@@ -156,7 +163,7 @@ test('an outcome whose message is beyond its retention is not read, because its 
   const [gone, old, report] = [
     newEvent(accountId, { id: newId(clock.now()) }),
     newEvent(accountId, { payload: 1 }),
-    { ...feedback, accountId, id: newId(clock.now()), messageId: newId(clock.now()) },
+    { ...feedback, accountId, id: newId(clock.now()), messageId: newId(clock.now()), smtp: READ, evidence: STORED },
   ]
   // Rows of events alone, as they are when the message's day is dropped.
   for (const one of [gone, old, report]) {
