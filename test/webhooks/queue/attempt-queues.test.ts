@@ -34,6 +34,37 @@ test('an account whose queued events have all expired starts again at the first 
   expect([...queues.acquireSlots()]).toHaveLength(10)
 })
 
+test('an endpoint keeps its limit while it has events or attempts, and then starts again at the first one', () => {
+  const { queues, add } = setUp()
+  const accountId = newId(Date.now())
+  const [first, second] = add(accountId, 2)
+  const [one, two] = queues.acquireSlots()
+  expect([one!.event, two!.event]).toEqual([first, second])
+  for (let i = 0; i < 10; i++) one!.adjustLimit(true)
+  one!.release()
+  expect(add(accountId, 30)).toHaveLength(30)
+  const slots = [...queues.acquireSlots()]
+  expect(slots).toHaveLength(19)
+  for (const { release } of [two!, ...slots]) release()
+  expect(queues.clear()).toHaveLength(11)
+  add(accountId, 30)
+  expect([...queues.acquireSlots()]).toHaveLength(10)
+})
+
+test('the load counts the events that wait and the attempts in flight', () => {
+  const { queues, expired, add } = setUp()
+  const accountId = newId(Date.now())
+  const [first] = add(accountId, 15)
+  expect(queues.load()).toEqual({ inFlight: 0, queued: 15 })
+  expired.add(first!.id)
+  const slots = [...queues.acquireSlots()]
+  expect(queues.load()).toEqual({ inFlight: 10, queued: 4 })
+  slots[0]!.release()
+  expect(queues.load()).toEqual({ inFlight: 9, queued: 4 })
+  queues.clear()
+  expect(queues.load()).toEqual({ inFlight: 9, queued: 0 })
+})
+
 test('cleared queues return their events and have room for as many again', () => {
   const { queues, add } = setUp()
   const fill = () => Array.from({ length: 6 }, () => add(newId(Date.now()), 2_000).length)

@@ -192,6 +192,7 @@ test('a drain waits for the attempts in flight and leaves the rest to Temporal',
   const some = events(30)
   await storeDispatches(database, some, { lease: 30 })
   for (const event of some) dispatcher.offer(event)
+  expect(dispatcher.load()).toEqual({ inFlight: 10, queued: 20 })
   let drained = false
   const drain = dispatcher.drain().then(() => {
     drained = true
@@ -201,6 +202,10 @@ test('a drain waits for the attempts in flight and leaves the rest to Temporal',
     expect(rows.filter((row) => row.leaseUntil === null)).toHaveLength(20)
   })
   expect(drained).toBe(false)
+  const [late] = events(1)
+  await storeDispatches(database, [late!], { lease: 30 })
+  dispatcher.offer(late!)
+  await eventually(async () => expect(await openDispatches(database, [late!])).toMatchObject([{ leaseUntil: null }]))
   pending.resolve(acked)
   await drain
   expect(seen.order).toHaveLength(10)

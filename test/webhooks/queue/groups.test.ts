@@ -51,14 +51,27 @@ test('dispatches that are due need no more groups than their number does', () =>
   )
 })
 
-test('every dispatch that failed more than a second ago or was never attempted is in a group', () => {
+test('a dispatch is left out only in the first second after its failure, until 50 of its kind are together', () => {
   fc.assert(
     fc.property(rows, (rows) => {
-      const grouped = new Set(groupDispatches(rows, NOW, LIMITS).flat())
-      const old = rows.filter((row) => row.attempt === 1 || NOW - (row.dueMs - SCHEDULE[row.attempt - 1]!) > 1_000)
-      for (const row of old) expect(grouped.has(row) || old.length === 0).toBe(true)
+      const groups = groupDispatches(rows, NOW, LIMITS)
+      const failedAgo = ({ attempt, dueMs }: PendingDispatch) => NOW - (dueMs - SCHEDULE[attempt - 1]!)
+      const grouped = new Set(groups.flat())
+      for (const row of rows) {
+        if (row.attempt === 1 || failedAgo(row) >= 1_000) expect(grouped).toContain(row)
+      }
+      for (const group of groups) {
+        const [first] = group
+        if (group.length < LIMITS.maxGroup && first.attempt > 1) expect(failedAgo(first)).toBeGreaterThanOrEqual(1_000)
+      }
     }),
+    { examples: [[[999, 1_000].map((ms) => ({ id: '', endpointId: `${ms}`, attempt: 2, dueMs: NOW - ms + 60_000 }))]] },
   )
+})
+
+test('50 dispatches that failed at this moment wait for no others', () => {
+  const rows = Array.from({ length: 70 }, (_, i) => ({ id: `${i}`, endpointId: 'a', attempt: 2, dueMs: NOW + 60_000 }))
+  expect(groupDispatches(rows, NOW, LIMITS)).toEqual([rows.slice(0, 50)])
 })
 
 test('10,000 failures of one endpoint, 200 a second, make 200 groups', () => {

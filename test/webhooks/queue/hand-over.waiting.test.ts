@@ -1,5 +1,7 @@
-import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { eq } from '../../../server/db/drizzle.ts'
 import { newId, publicId } from '../../../server/db/ids.ts'
+import { attempts, openDispatches as openDispatchRows } from '../../../server/db/schema.ts'
 import { run } from '../../../server/db/statement.ts'
 import type { DispatchedEvent } from '../../../server/ledger/first-attempts-offer.ts'
 import { type HandOverPass, keepHandingOver } from '../../../server/webhooks/queue/hand-over.ts'
@@ -159,6 +161,80 @@ test('an attempt that another process may be making is left alone until its leas
   expect(await attemptsOf(database, event!)).toMatchObject([{ number: 1, outcome: 'unknown', finishedAt: null }])
 })
 
+test('a lease from before the worker is found at its start, and one from before a jump of the clock within ten minutes', async () => {
+  const hoursAgo = (hours: number) => newEvent(account(), { dispatchId: newId(Date.now() - hours * 3_600_000) })
+  await run(database.db, 'create table attempts_of_other_days partition of attempts default')
+  onTestFinished(async () => void (await run(database.db, 'drop table attempts_of_other_days')))
+  const [before, jumped, young] = [hoursAgo(40), hoursAgo(2), hoursAgo(0)]
+  const lost = { lease: -1 }
+  const now = performance.now.bind(performance)
+  // The clock is far from its start: no difference of two times looks like one of them.
+  let laterMs = 1e9
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + laterMs)
+  onTestFinished(() => clock.mockRestore())
+  await store([before], lost)
+  const { started } = loop()
+  await eventually(() => expect(started.flatMap(idsOf)).toEqual([before.dispatchId]))
+  await store([jumped], lost)
+  await store([young], lost)
+  await eventually(() => expect(started.flatMap(idsOf)).toEqual([before.dispatchId, young.dispatchId]))
+  expect(await attemptsOf(database, jumped)).toEqual([])
+  laterMs += 600_000
+  await eventually(() =>
+    expect(started.flatMap(idsOf)).toEqual([before.dispatchId, young.dispatchId, jumped.dispatchId]),
+  )
+})
+
+test('a workflow continues the trace of its dispatches when they have the same one', async () => {
+  const [trace, other] = ['a', 'b'].map((digit) => `00-${digit.repeat(32)}-${'1'.repeat(16)}-01`)
+  const cases = { same: [trace, trace], different: [trace, other], partial: [trace, null], none: [null, null] }
+  for (const [workflowId, traces] of Object.entries(cases)) {
+    const events = some(2)
+    await store(events, { workflowId })
+    for (const [i, traceparent] of traces.entries())
+      await database.db.update(openDispatchRows).set({ traceparent }).where(eq(openDispatchRows.id, events[i]!.id))
+  }
+  const { started } = loop()
+  await eventually(() => expect(started).toHaveLength(4))
+  const traceOf = Object.fromEntries(started.map(({ workflowId, traceparent }) => [workflowId, traceparent]))
+  expect(traceOf).toEqual({ same: trace, different: undefined, partial: undefined, none: undefined })
+})
+
+test('a workflow learns how the attempt before ended, and when the window of each dispatch is over', async () => {
+  const [refused, unreachable, fresh] = some(3)
+  const accountId = refused!.accountId
+  await store([refused!, unreachable!], { attempt: 2, due: -1, workflowId: 'webhook-two', deadline: 3_600 })
+  await store([fresh!], { workflowId: 'webhook-one' })
+  const attempt = { accountId, number: 1, startedAt: new Date(), finishedAt: new Date(), urlVersion: 0 }
+  await database.db.insert(attempts).values([
+    { ...attempt, dispatchId: refused!.id, outcome: 'not_200', statusCode: 503 },
+    { ...attempt, dispatchId: unreachable!.id, outcome: 'connect', cause: 'ECONNREFUSED' },
+  ])
+  const { started, reports } = loop()
+  await eventually(() => expect(started).toHaveLength(2))
+  const resultOf = new Map(started.flatMap(({ dispatches }) => dispatches.map((one) => [one.id, one.previousResult])))
+  expect(resultOf.get(refused!.id)).toEqual({ outcome: 'not_200', statusCode: 503 })
+  expect(resultOf.get(unreachable!.id)).toEqual({ outcome: 'connect', cause: 'ECONNREFUSED' })
+  expect(resultOf.get(fresh!.id)).toBeUndefined()
+  const two = started.find(({ workflowId }) => workflowId === 'webhook-two')!
+  expect(two).toMatchObject({ accountId, endpointId: accountId, endpointHost: 'hooks.example.com', attempt: 2 })
+  for (const { deadlineMs } of two.dispatches) expect(Math.round(deadlineMs - two.dueMs)).toBe(3_601_000)
+  await eventually(() => expect(reports).toEqual([{ started: 2, revived: 0 }]))
+})
+
+test('while Temporal is away a pass tries the first ten starts and no more, and reports one error', async () => {
+  for (let i = 0; i < 25; i++) await store(some(1))
+  const reportsBefore: number[] = []
+  const { reports } = loop({
+    async start(): Promise<void> {
+      reportsBefore.push(reports.length)
+      throw new Error('Temporal is away')
+    },
+  })
+  await eventually(() => expect(reports.length).toBeGreaterThanOrEqual(2))
+  expect(reportsBefore.slice(0, 20)).toEqual([...Array(10).fill(0), ...Array(10).fill(1)])
+})
+
 test('a dispatch whose endpoint is gone is cancelled, and no workflow is started for it', async () => {
   const gone = account()
   const [failed, neverMade, other] = [...some(2, gone), ...some(1)]
@@ -226,7 +302,7 @@ test('an overdue attempt whose workflow is gone gets another workflow; one whose
   await store(gone, { attempt: 3, due: -2, workflowId: 'webhook-gone-2', handedOver: true })
   await store(running, { attempt: 3, due: -2, workflowId: 'webhook-runs-2', handedOver: true })
   const looked: string[][] = []
-  const { started } = loop(
+  const { started, reports } = loop(
     {
       async closed(ids) {
         looked.push([...ids].sort())
@@ -240,6 +316,7 @@ test('an overdue attempt whose workflow is gone gets another workflow; one whose
   expect(started[0]).toMatchObject({ workflowId: 'webhook-gone-2-r1', attempt: 3 })
   expect(idsOf(started[0]!).sort()).toEqual(gone.map(({ id }) => id).sort())
   expect(await openDispatches(database, running)).toMatchObject([{ workflowId: 'webhook-runs-2' }])
+  await eventually(() => expect(reports).toEqual([{ started: 1, revived: 1 }]))
 })
 
 test('a workflow that was terminated is replaced at once, long before its next attempt is due, and one that was reset is left alone', async () => {
@@ -249,7 +326,7 @@ test('a workflow that was terminated is replaced at once, long before its next a
   await store(reset, { ...state, workflowId: 'webhook-reset-3' })
   await store(busy, { ...state, workflowId: 'webhook-busy-3', started: true })
   const asked: number[] = []
-  const { started } = loop({
+  const { started, reports } = loop({
     async terminatedSince(ms) {
       asked.push(ms)
       return ['webhook-terminated-3', 'webhook-reset-3', 'webhook-busy-3', 'webhook-over-2']
@@ -262,6 +339,7 @@ test('a workflow that was terminated is replaced at once, long before its next a
   expect(await openDispatches(database, reset)).toMatchObject([{ workflowId: 'webhook-reset-3' }])
   expect(await openDispatches(database, busy)).toMatchObject([{ workflowId: 'webhook-busy-3' }])
   await quietFor(1_200)
+  expect(reports).toEqual([{ started: 1, revived: 1 }])
   expect(asked).toHaveLength(1)
   expect(Date.now() - asked[0]!).toBeGreaterThan(500_000)
 })
