@@ -11,45 +11,37 @@ export const MAX_EVENTS = 1_000_000
 const HOUR_MS = 3_600_000
 /** The most that one statement reads: it locks each partition of these days with its indexes. */
 const MOST_MS = 18 * 24 * HOUR_MS
-/** The first part of a span that a short count reads. The next part is longer, unless this one took long. */
+/** The first part of a span that is read. The next part is longer, unless this one took long. */
 const FIRST_MS = 2 * HOUR_MS
 const GROWTH = 4
 const LONG_MS = 25
 /** A short count reads no further part after this time. */
 const ENOUGH_MS = 50
 
-/** Counts the selected events in a span, the newest days first. Returns at most `MAX_EVENTS` + 1. */
-export function countEvents(db: Database, selection: EventSelection, span: IdSpan): Promise<number> {
-  return inParts(db, async (tx) => {
-    let count = 0
-    for (let end = span.until; count <= MAX_EVENTS && end > span.after; ) {
-      const part = lastPart(span, end, MOST_MS)
-      count += await countPart(tx, selection, part, count)
-      end = part.after
-    }
-    return count
-  })
+/** Counts the selected events in a span. Returns at most `MAX_EVENTS` + 1. */
+export async function countEvents(db: Database, selection: EventSelection, span: IdSpan): Promise<number> {
+  return (await countNewest(db, selection, span, { enoughMs: Infinity })).count
 }
 
 /**
  * Counts the newest selected events in a span for a fraction of a second. `after` is the id after which they are
- * counted; undefined when all are, or more than `MAX_EVENTS`.
+ * counted; undefined when all are, or more than `most`.
  */
 export function countNewest(
   db: Database,
   selection: EventSelection,
   span: IdSpan,
-  enoughMs = ENOUGH_MS,
+  { enoughMs = ENOUGH_MS, most = MAX_EVENTS } = {},
 ): Promise<{ count: number; after: string | undefined }> {
   return inParts(db, async (tx) => {
     const startedMs = performance.now()
     let [count, end, partMs] = [0, span.until, FIRST_MS]
-    while (count <= MAX_EVENTS && end > span.after) {
+    while (count <= most && end > span.after) {
       const partStartedMs = performance.now()
       // The first part is always read, so that calls come to an end.
       if (end < span.until && partStartedMs - startedMs > enoughMs) return { count, after: end }
       const part = lastPart(span, end, partMs)
-      count += await countPart(tx, selection, part, count)
+      count += await countPart(tx, selection, part, most + 1 - count)
       end = part.after
       if (performance.now() - partStartedMs < LONG_MS) partMs = Math.min(partMs * GROWTH, MOST_MS)
     }
@@ -63,12 +55,12 @@ function lastPart({ after }: IdSpan, end: string, lengthMs: number): IdSpan {
   return { after: start > after ? start : after, until: end }
 }
 
-async function countPart(tx: Transaction, selection: EventSelection, span: IdSpan, before: number): Promise<number> {
+async function countPart(tx: Transaction, selection: EventSelection, span: IdSpan, most: number): Promise<number> {
   const found = tx
     .select({ one: sql`1`.as('one') })
     .from(events)
     .where(matches(selection, span))
-    .limit(MAX_EVENTS + 1 - before)
+    .limit(most)
     .as('found')
   return one(await tx.select({ count: sql<number>`count(*)::int` }).from(found)).count
 }

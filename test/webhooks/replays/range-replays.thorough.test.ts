@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { createServiceImplSpec } from '@connectrpc/connect'
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import {
   type Replay,
   ReplayFilterSchema,
@@ -11,14 +11,16 @@ import {
 import { DeliveryStatus } from '../../../gen/verdict/v1/outcomes_pb.ts'
 import { createReplayService } from '../../../server/admin/replays.ts'
 import { and, asc, eq, inArray, sql } from '../../../server/db/drizzle.ts'
-import { firstIdAt, newId, parsePublicId, publicId } from '../../../server/db/ids.ts'
-import { rangeReplays } from '../../../server/db/people-schema.ts'
+import { firstIdAt, newId, parsePublicId, publicId, timeOfId } from '../../../server/db/ids.ts'
+import { auditEntries, rangeReplays } from '../../../server/db/people-schema.ts'
 import { dispatches, events, openDispatches, webhookEndpoints } from '../../../server/db/schema.ts'
+import { run } from '../../../server/db/statement.ts'
 import { createAccount } from '../../../server/directory/accounts.ts'
+import { NO_TRACING } from '../../../server/telemetry/tracing.ts'
 import { finishDispatches } from '../../../server/webhooks/attempt/end.ts'
 import type { Group, Workflows } from '../../../server/webhooks/queue/workflows.ts'
 import { countEvents, countNewest } from '../../../server/webhooks/replays/count-events.ts'
-import { createRangeReplays } from '../../../server/webhooks/replays/range-replays.ts'
+import { createRangeReplays, resumeReplays } from '../../../server/webhooks/replays/range-replays.ts'
 import { replayDispatchId } from '../../../server/webhooks/replays/replay-ids.ts'
 import { testAccount } from '../../harness/account.ts'
 import { startDashboard } from '../../harness/person.ts'
@@ -117,8 +119,12 @@ async function dispatched(accountId: string): Promise<string[]> {
 const ago = (minutes: number) => timestampFromMs(Math.floor(world.clock.now()) - minutes * MINUTE)
 const idsOf = (rows: { id: string }[]) => rows.map(({ id }) => id)
 
-const acknowledge = async (accountId: string, kind: 'original' | 'replay', eventIds: string[]) => {
-  const now = world.clock.now()
+const acknowledge = async (
+  accountId: string,
+  kind: 'original' | 'replay',
+  eventIds: string[],
+  now = world.clock.now(),
+) => {
   const row = {
     messageId: newId(now),
     accountId,
@@ -206,13 +212,30 @@ test('a count that ends early says up to where, and the next one goes on there',
   const span = { after: firstIdAt(now - 20 * 60 * MINUTE), until: firstIdAt(now) }
   const counts: number[] = []
   for (let until: string | undefined = span.until; until !== undefined; ) {
-    const { count, after } = await countNewest(world.db, selection, { ...span, until }, 0)
+    const { count, after } = await countNewest(world.db, selection, { ...span, until }, { enoughMs: 0 })
     counts.push(count)
     until = after
   }
   expect(counts.length).toBe(10)
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(10)
   expect(await countEvents(world.db, selection, span)).toBe(10)
+})
+
+test('a count goes on for as long as it may, and ends when there are more events than a replay takes', async () => {
+  const { id } = await account()
+  for (const hoursAgo of [1, 3, 9, 15]) await store(id, 3, {}, hoursAgo * 60)
+  const receivers = [{ id, events: ['email.delivery' as const] }]
+  const selection = { accountId: id, filter: create(ReplayFilterSchema), receivers }
+  const nowMs = world.clock.now()
+  const span = { after: firstIdAt(nowMs - 20 * 60 * MINUTE), until: firstIdAt(nowMs) }
+  // The clock is far from its start: no difference of two times looks like one of them.
+  const now = performance.now.bind(performance)
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + 1e9)
+  onTestFinished(() => void clock.mockRestore())
+  for (let most = 0; most <= 13; most++) {
+    const counted = await countNewest(world.db, selection, span, { enoughMs: 600_000, most })
+    expect([most, counted]).toEqual([most, { count: Math.min(12, most + 1), after: undefined }])
+  }
 })
 
 test('only the kinds that the endpoint asks for are replayed, whatever their status', async () => {
@@ -223,7 +246,9 @@ test('only the kinds that the endpoint asks for are replayed, whatever their sta
     .update(webhookEndpoints)
     .set({ statuses: ['delivered'] })
     .where(eq(webhookEndpoints.accountId, id))
-  const { replay } = await replays.startReplay({ filter: { to: ago(1) } })
+  const filter = { to: ago(1) }
+  expect((await replays.countEvents({ filter })).count).toBe(2)
+  const { replay } = await replays.startReplay({ filter })
   await walk(replay!)
   expect((await dispatched(id)).toSorted()).toEqual(idsOf(feedback).toSorted())
 })
@@ -243,13 +268,73 @@ test('events that the endpoint has acknowledged, by the original dispatch or a r
   expect(steps.at(-1)).toMatchObject({ state: 'finished', dispatched: 3, total: 4 })
 })
 
+test('an acknowledged replay counts although the clock of its process was a little behind', async () => {
+  const { id, replays } = await account()
+  const [event] = await store(id, 1)
+  const createdMs = timeOfId(event!.id)
+  await acknowledge(id, 'replay', [event!.id], createdMs - 30_000)
+  const filter = { from: timestampFromMs(createdMs), to: ago(1), notAcknowledged: true }
+  expect((await replays.countEvents({ filter })).count).toBe(0)
+})
+
+test('each endpoint that asks for an event gets it, or only those that have not acknowledged it', async () => {
+  const { id, replays } = await account()
+  const second = newId(world.clock.now())
+  const endpoint = { url: 'https://other.example.com/', secret: Buffer.of(), events: ['email.delivery' as const] }
+  await world.db.insert(webhookEndpoints).values({ id: second, accountId: id, ...endpoint })
+  const rows = await store(id, 4)
+  const [one, two] = idsOf(rows)
+  await acknowledge(id, 'original', [one!])
+  await acknowledge(id, 'original', [two!])
+  const sentBy = async (filter: object) => {
+    const { replay } = await replays.startReplay({ filter: { to: ago(1), ...filter } })
+    await walk(replay!)
+    const found = await world.db.delete(openDispatches).where(eq(openDispatches.accountId, id)).returning()
+    const sent = found.map(({ eventId, endpointId }) => `${endpointId} ${idsOf(rows).indexOf(eventId)}`)
+    return { sent: sent.toSorted(), ids: new Set(found.map((row) => row.id)).size }
+  }
+  const to = (endpointId: string, events: number[]) => events.map((event) => `${endpointId} ${event}`)
+  const all = [...to(id, [0, 1, 2, 3]), ...to(second, [0, 1, 2, 3])].toSorted()
+  expect(await sentBy({})).toEqual({ sent: all, ids: 8 })
+  const lacking = [...to(id, [2, 3]), ...to(second, [0, 1, 2, 3])].toSorted()
+  expect(await sentBy({ notAcknowledged: true })).toEqual({ sent: lacking, ids: 6 })
+  const named = { endpointId: publicId('whk', second) }
+  expect(await sentBy(named)).toEqual({ sent: to(second, [0, 1, 2, 3]), ids: 4 })
+})
+
+test('the workflows of a step continue a trace that is linked to its activity', async () => {
+  const { id, replays } = await account()
+  await store(id, 2)
+  const { replay } = await replays.startReplay({ filter: { to: ago(1) } })
+  const traceparent = `00-${'a'.repeat(32)}-${'1'.repeat(16)}-01`
+  const tracing = { ...NO_TRACING, active: () => traceparent }
+  await createRangeReplays({ db: world.db, workflows, tracing, report }).dispatchNext(uuidOf(replay!))
+  expect(groups).toMatchObject([{ traceparent }])
+})
+
+test('the workflows of running replays are started again, and no others', async () => {
+  const { id, replays } = await account()
+  await store(id, 3)
+  const start = async (filter: object) => (await replays.startReplay({ filter: { to: ago(1), ...filter } })).replay!
+  const endpointId = publicId('whk', id)
+  const [running, cancelled, named] = [await start({}), await start({ tag: 'x' }), await start({ endpointId })]
+  expect(await replaysOf().cancel(uuidOf(cancelled))).toBe('cancelled')
+  expect((await replays.getReplay(idOf(cancelled))).replay).toMatchObject({ state: ReplayState.CANCELLED })
+  const resumed: object[] = []
+  await resumeReplays(world.db, { startReplay: async (replay) => void resumed.push(replay) })
+  const own = resumed.filter((replay) => 'accountId' in replay && replay.accountId === id)
+  expect(own).toHaveLength(2)
+  expect(own).toContainEqual({ id: uuidOf(running), accountId: id, total: 3 })
+  expect(own).toContainEqual({ id: uuidOf(named), accountId: id, endpointId: id, total: 3 })
+})
+
 test('a step that is repeated, or made by two workers at a time, dispatches no event twice', async () => {
   const { id, replays } = await account()
   const rows = await store(id, 200)
   const { replay } = await replays.startReplay({ filter: { to: ago(1) }, perSecond: 20 })
   const workers = [replaysOf(), replaysOf(), replaysOf()]
   const step = () => Promise.all(workers.map(({ dispatchNext }) => dispatchNext(uuidOf(replay!))))
-  for (let i = 0; i < 12; i++) await step()
+  for (let i = 0; i < 12; i++) for (const { state } of await step()) expect(['running', 'finished']).toContain(state)
   await walk(replay!)
   expect(await dispatched(id)).toEqual(idsOf(rows))
   expect((await replays.getReplay(idOf(replay))).replay).toMatchObject({ state: ReplayState.FINISHED, dispatched: 200 })
@@ -297,6 +382,35 @@ test('a cancelled replay dispatches nothing more', async () => {
   expect(await dispatchNext(uuidOf(replay!))).toMatchObject({ state: 'cancelled', dispatched: 4 })
   expect(await dispatched(id)).toEqual(idsOf(rows).slice(0, 4))
   expect((await replays.cancelReplay(idOf(replay))).replay).toEqual(cancelled)
+})
+
+test('the start of a replay and its cancellation are in the audit log, under its id', async () => {
+  const { id, replays } = await account()
+  await store(id, 3)
+  const filter = { to: ago(1), tag: 'welcome' }
+  const { replay } = await replays.startReplay({ filter, perSecond: 4 })
+  await replays.cancelReplay(idOf(replay))
+  await replays.cancelReplay(idOf(replay))
+  const entries = await world.db
+    .select()
+    .from(auditEntries)
+    .where(eq(auditEntries.accountId, id))
+    .orderBy(asc(auditEntries.id))
+  expect(entries.map(({ action, target, before, after }) => ({ action, target, before, after }))).toEqual([
+    {
+      ...{ action: 'replay.start', target: replay!.replayId, before: null },
+      after: { filter: expect.objectContaining({ tag: 'welcome' }), per_second: 4, total: 0 },
+    },
+    {
+      ...{ action: 'replay.cancel', target: replay!.replayId, before: { state: 'running', dispatched: null } },
+      after: { state: 'cancelled', dispatched: 0 },
+    },
+  ])
+})
+
+test('a step of a replay that does not exist is the end of its workflow', async () => {
+  const end = { state: 'cancelled', dispatched: 0, total: 0, waitMs: 0 }
+  expect(await replaysOf().dispatchNext(newId(0))).toEqual(end)
 })
 
 test('a replay fails when its account has no endpoint any more', async () => {
@@ -379,6 +493,33 @@ test('without Temporal no replay is started, and none is left running', async ()
   temporal = () => Promise.reject(new Error('away'))
   await expect(replays.startReplay({ filter: { to: ago(1) } })).rejects.toThrow('[unavailable] The replay could not be')
   expect((await replays.listReplays({})).replays).toMatchObject([{ state: ReplayState.CANCELLED, dispatched: 0 }])
+  expect(errors.map(String)).toEqual(['Error: away'])
+})
+
+test('a replay whose start seems to fail is accepted when its workflow has dispatched something', async () => {
+  const { id, replays } = await account()
+  await store(id, 3)
+  temporal = async () => {
+    temporal = async () => {}
+    const [row] = await world.db.select().from(rangeReplays).where(eq(rangeReplays.accountId, id))
+    await replaysOf().dispatchNext(row!.id)
+    throw new Error('DEADLINE_EXCEEDED')
+  }
+  const { replay } = await replays.startReplay({ filter: { to: ago(1) }, perSecond: 2 })
+  expect(replay).toMatchObject({ state: ReplayState.RUNNING, total: 3 })
+  expect((await walk(replay!)).at(-1)).toMatchObject({ state: 'finished', dispatched: 3 })
+})
+
+test('when it is unknown whether a replay was started, the response says so', async () => {
+  const { id, replays } = await account()
+  await store(id, 3)
+  onTestFinished(async () => void (await run(world.db, 'alter table gone rename to audit_entries')))
+  temporal = async () => {
+    await run(world.db, 'alter table audit_entries rename to gone')
+    throw new Error('away')
+  }
+  const started = replays.startReplay({ filter: { to: ago(1) } })
+  await expect(started).rejects.toThrow('[unavailable] It is not known whether the replay was started.')
 })
 
 test('what a replay cannot do is refused, with the field', async () => {

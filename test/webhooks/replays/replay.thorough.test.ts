@@ -1,9 +1,10 @@
 import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { Database } from '../../../server/db/connect.ts'
-import { and, asc, eq, getTableColumns, sql } from '../../../server/db/drizzle.ts'
+import { and, asc, eq, getTableColumns, inArray, sql } from '../../../server/db/drizzle.ts'
 import { newId, publicId, timeOfId } from '../../../server/db/ids.ts'
-import { openDispatches } from '../../../server/db/schema.ts'
+import { openDispatches, webhookEndpoints } from '../../../server/db/schema.ts'
 import { run } from '../../../server/db/statement.ts'
+import { NO_TRACING, passedOn, type Tracing } from '../../../server/telemetry/tracing.ts'
 import { findEndpoints } from '../../../server/webhooks/endpoints/endpoints.ts'
 import { createReplay } from '../../../server/webhooks/replays/replay.ts'
 import { type Api, startApi, uuidOf } from '../../services/api.ts'
@@ -122,6 +123,60 @@ test('an event whose only endpoint was deleted a moment ago does not count as re
   })
   const replay = createReplay({ db, clock, workflows: api.workflows, report: () => {} })
   expect((await replay(account.id, events)).map(({ eventId }) => eventId)).toEqual([uuidOf(eventIds[0])])
+})
+
+test('a replay to endpoints that are all gone is a 409; one whose rows are not stored is unknown', async () => {
+  const { db, clock, account } = api.world
+  const replay = createReplay({ db, clock, workflows: api.workflows, report: () => {} })
+  const event = { id: newId(0), messageId: newId(0), endpointIds: [newId(0)] }
+  await expect(replay(account.id, [event])).rejects.toThrow('This account has no webhook endpoint')
+  const broken = { ...event, id: 'no uuid' }
+  await expect(replay(account.id, [broken])).rejects.toThrow('It is not known whether the replay was accepted.')
+  expect(api.workflows.started).toEqual([])
+})
+
+test('events that go to several endpoints have their dispatches in the order of those', async () => {
+  const { db, clock, account } = api.world
+  const [first] = await findEndpoints(db, account.id)
+  const second = newId(clock.now())
+  const row = { id: second, accountId: account.id, url: 'http://127.0.0.1:9/second', secret: Buffer.of() }
+  await db.insert(webhookEndpoints).values(row)
+  onTestFinished(async () => void (await db.delete(webhookEndpoints).where(eq(webhookEndpoints.id, second))))
+  const endpointIds = [second, first!.id]
+  const events = Array.from({ length: 3 }, () => ({
+    id: newId(clock.now()),
+    messageId: newId(clock.now()),
+    endpointIds,
+  }))
+  const replay = createReplay({ db, clock, workflows: api.workflows, report: () => {} })
+  const receipts = await replay(account.id, events)
+  expect(receipts.map(({ eventId, messageId, dispatches }) => [eventId, messageId, dispatches])).toEqual(
+    events.map(({ id, messageId }) => [
+      ...[id, messageId],
+      endpointIds.map((endpointId) => ({ endpointId, dispatchId: expect.any(String) })),
+    ]),
+  )
+  const ids = receipts.flatMap(({ dispatches }) => dispatches.map(({ dispatchId }) => dispatchId))
+  expect(new Set(ids).size).toBe(6)
+  expect(await db.select().from(openDispatches).where(inArray(openDispatches.id, ids))).toHaveLength(6)
+})
+
+test('a replay begins a trace for each workflow, linked to the call', async () => {
+  const { db, clock, account } = api.world
+  const { messageId, eventIds } = await sent()
+  const [endpoint] = await findEndpoints(db, account.id)
+  const call = passedOn(`00-${'a'.repeat(32)}-${'1'.repeat(16)}-01`)
+  const begun: object[] = []
+  const begin: Tracing['begin'] = (name, beginning) => {
+    begun.push({ name, ...beginning })
+    return { ...passedOn(`00-${'b'.repeat(32)}-${'2'.repeat(16)}-01`), end: () => void begun.push({ end: name }) }
+  }
+  const tracing = { ...NO_TRACING, begin }
+  const replay = createReplay({ db, clock, tracing, workflows: api.workflows, report: () => {} })
+  const event = { id: uuidOf(eventIds[0]), messageId: uuidOf(messageId), endpointIds: [endpoint!.id] }
+  await replay(account.id, [event], call)
+  expect(begun).toEqual([{ name: 'replay', kind: 'internal', link: call.traceparent }, { end: 'replay' }])
+  expect(api.workflows.started).toMatchObject([{ traceparent: `00-${'b'.repeat(32)}-${'2'.repeat(16)}-01` }])
 })
 
 test('the event of a dry run is replayed like any other', async () => {
