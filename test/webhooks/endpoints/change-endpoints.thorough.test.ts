@@ -1,8 +1,20 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import postgres from 'postgres'
 import { expect, test } from 'vitest'
+import type { Requester } from '../../../server/access/audit/change-as.ts'
+import { asc, eq } from '../../../server/db/drizzle.ts'
+import { createSealer } from '../../../server/db/encryption.ts'
+import { auditEntries } from '../../../server/db/people-schema.ts'
+import { accounts } from '../../../server/db/schema.ts'
 import { run } from '../../../server/db/statement.ts'
-import { deleteEndpoint } from '../../../server/webhooks/endpoints/change-endpoints.ts'
+import {
+  changeEndpoint,
+  createEndpoint,
+  deleteEndpoint,
+  type EndpointWithSecret,
+  putFirst,
+  rotateSecret,
+} from '../../../server/webhooks/endpoints/change-endpoints.ts'
 import { CANCEL_ORPHANS } from '../../../server/webhooks/queue/hand-over.ts'
 import { testDatabase } from '../../harness/postgres.ts'
 import { atEnd } from '../../harness/until-end.ts'
@@ -37,6 +49,39 @@ async function endedByTransaction(accountId: string): Promise<number[]> {
   return rows.map(({ ended }) => ended)
 }
 const sum = (numbers: number[]) => numbers.reduce((total, each) => total + each, 0)
+
+test('the audit log has each change of an endpoint that was asked for, with the fields that it changed', async () => {
+  const accountId = randomUUID()
+  await db.insert(accounts).values({ id: accountId, name: 'Test' })
+  const parts = { db, sealer: createSealer([{ id: 'k1', key: randomBytes(32) }]) }
+  const operator: Requester = { accountId, actor: { kind: 'operator', name: 'ops' } }
+  const [one, two] = ['https://one.example.com/', 'https://two.example.com/']
+  // Changes that the service makes by itself come first.
+  await putFirst(parts, accountId, { url: one })
+  await putFirst(parts, accountId, { url: one, description: 'First' }, operator)
+  const { endpoint } = (await createEndpoint(parts, accountId, { url: two }, operator)) as EndpointWithSecret
+  await changeEndpoint(parts, accountId, endpoint.id, { disabled: true, tags: ['a'] }, operator)
+  await changeEndpoint(parts, accountId, endpoint.id, { disabled: false }, operator)
+  await changeEndpoint(parts, accountId, endpoint.id, { disabled: false }, operator)
+  await rotateSecret(parts, accountId, endpoint.id, operator)
+  await deleteEndpoint(db, accountId, endpoint.id, operator)
+  await deleteEndpoint(db, accountId, 'first')
+  const entries = await db
+    .select()
+    .from(auditEntries)
+    .where(eq(auditEntries.accountId, accountId))
+    .orderBy(asc(auditEntries.id))
+  const events = ['email.delivery']
+  const statuses = endpoint.statuses
+  expect(entries.map(({ action, target, before, after }) => [action, target, before, after])).toEqual([
+    ['webhook.set', one, { description: null }, { description: 'First' }],
+    ['webhook.create', two, null, { url: two, events, statuses }],
+    ['webhook.change', two, { disabled: null, tags: null }, { disabled: true, tags: ['a'] }],
+    ['webhook.change', two, { disabled: true }, { disabled: null }],
+    ['webhook.rotate_secret', two, null, null],
+    ['webhook.delete', two, { url: two, events, statuses, tags: ['a'] }, null],
+  ])
+})
 
 test('the deletion of an endpoint cancels its dispatches in pieces', async () => {
   const accountId = await storeWaiting()
