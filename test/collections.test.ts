@@ -27,7 +27,7 @@ const BOUNDED_BY: Record<string, Record<string, string[]>> = {
     'mail/smtp/late-replies.ts': ['sessions'],
     'mail/smtp/pool.ts': ['sites'],
     'server/shaping/shared-places.ts': ['sites', 'rows'],
-    'server/webhooks/post/connections.ts': ['all', 'idle', 'origins'],
+    'server/webhooks/post/connections.ts': ['idle'],
   },
   'the work in flight: an entry leaves with its work': {
     'server/access/identify.ts': ['pendingHashes'],
