@@ -1670,8 +1670,7 @@ begun as (
     and exists (select from webhook_endpoints e where e.id = b.endpoint_id)
   returning d.id, d.started_at
 )
-select d.id, d.attempt, d.event_id as "eventId", d.message_id as "messageId", d.is_due as "isDue",
-  d.is_late as "isLate",
+select d.id, d.attempt, d.event_id as "eventId", d.message_id as "messageId", d.is_late as "isLate",
   (extract(epoch from begun.started_at) * 1000)::float8 as "startedAtMs", d.traceparent,
 w.account_id as "accountId", w.id as "endpointId", w.url, w.url_version as "urlVersion", encode(w.secret,
   'base64') as secret,
