@@ -69,6 +69,16 @@ test.each([false, true])('an idle connection that the receiver has closed costs 
   expect(results.map(({ outcome }) => outcome)).toEqual(['acked', 'acked', 'acked'])
 })
 
+test('an idle connection that was closed after four seconds costs no attempt', async () => {
+  const receiver = await newReceiver()
+  const post = newAccountPost()
+  expect(await post(receiver.url)).toMatchObject({ outcome: 'acked' })
+  const { socket } = receiver.requests[0]!
+  if (!socket.destroyed) await once(socket, 'close')
+  expect(await post(receiver.url)).toMatchObject({ outcome: 'acked' })
+  expect([receiver.requests.length, receiver.connections]).toEqual([2, 2])
+})
+
 test.each([false, true])(
   'only a POST whose idle connection ends without an octet of a response is made once more (TLS: %s)',
   async (tls) => {
