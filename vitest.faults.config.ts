@@ -25,7 +25,16 @@ export default defineConfig({
           ...shared,
           name: 'faults',
           include: ['test/faults/**/*.test.ts'],
-          exclude: ['test/faults/{others,quick}/**'],
+          exclude: ['test/faults/{others,quick,webhooks}/**'],
+          sequence: { groupOrder: 0 },
+          maxWorkers: WITH_PROCESSES,
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'webhooks',
+          include: ['test/faults/webhooks/**/*.test.ts'],
           sequence: { groupOrder: 0 },
           maxWorkers: WITH_PROCESSES,
         },

@@ -158,16 +158,16 @@ export const PARTS: readonly Part[] = [
     each: 'release',
     checks: 'faults injected into running processes',
     rooms: [
-      ...[
-        'server/sending/',
-        'server/ledger/',
-        'server/reputation/',
-        'server/db/',
-        'server/webhooks/',
-        'server/stream/',
-      ],
+      ...['server/sending/', 'server/ledger/', 'server/reputation/', 'server/db/', 'server/stream/'],
       ...['workflows/', 'mail/', 'server/process/'],
     ],
+  },
+  {
+    name: 'faults-webhooks',
+    ...vitest('npm run faults --', 'vitest.faults.config.ts', 'webhooks'),
+    each: 'release',
+    checks: 'faults injected while events are dispatched and replayed',
+    rooms: ['server/webhooks/', 'server/db/', 'workflows/'],
   },
   {
     name: 'attacks',
