@@ -121,7 +121,8 @@ test('feedback has the status and the kind of its recipient; filters find it by 
   expect(await list('feedback=late_bounce&event=email.delivery&tag=doubts')).toEqual([])
   expect(await api.call('GET', '/api/v1/events?feedback=anger')).toMatchObject({ status: 400 })
   const { subject: _, ...streamed } = event
-  expect(await follow('feedback=late_bounce&tag=doubts')).toEqual([streamed])
+  // A change is shown when every transaction that began before it is over.
+  await expect.poll(() => follow('feedback=late_bounce&tag=doubts')).toEqual([streamed])
   expect(await follow('feedback=complaint&tag=doubts')).toEqual([])
   expect(await follow('feedback=late_bounce&event=email.delivery&tag=doubts')).toEqual([])
   expect(await api.call('GET', '/api/v1/events/changes?feedback=anger')).toMatchObject({ status: 400 })
