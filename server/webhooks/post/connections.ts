@@ -33,7 +33,7 @@ const MAX_HEAD_OCTETS = 16 * 1_024
 /** Keeps connections for the next POST to the same origin. post.ts limits how many POSTs run at a time. */
 export class Connections {
   readonly #dial: Dial
-  /** Oldest first. Those that their receivers have closed are among them. */
+  /** Oldest first. Each leaves when its socket closes. */
   readonly #idle = new Set<Connection>()
   #HttpClient: typeof Client | undefined
 
@@ -49,7 +49,7 @@ export class Connections {
     return this.#HttpClient
   }
 
-  /** Takes an idle connection to the origin, the newest first; undefined when there is none. It may be closed. */
+  /** Takes an idle connection to the origin, the newest first; undefined when there is none. */
   takeIdle(origin: string): Connection | undefined {
     const connection = [...this.#idle].findLast((idle) => idle.origin === origin)
     if (connection) this.#idle.delete(connection)
@@ -68,6 +68,7 @@ export class Connections {
     socket.once('error', ({ code }: NodeJS.ErrnoException) => {
       if (code?.startsWith('ERR_SSL_')) connection.faultCode = code
     })
+    socket.once('close', () => this.#idle.delete(connection))
     return { kind: 'connected', connection, phases }
   }
 
@@ -77,19 +78,20 @@ export class Connections {
     if (performance.now() - createdMs > MAX_AGE_MS) socket.destroy()
     if (socket.destroyed) return
     this.#idle.add(connection)
-    if (this.#idle.size > MAX_IDLE) this.#close([...this.#idle].slice(0, 1))
-  }
-
-  /** Closes the idle connections. A POST that runs closes its own. */
-  close(): void {
-    this.#close([...this.#idle])
-  }
-
-  #close(connections: readonly Connection[]): void {
-    for (const connection of connections) {
-      this.#idle.delete(connection)
-      connection.socket.destroy()
+    for (const oldest of this.#idle) {
+      if (this.#idle.size <= MAX_IDLE) break
+      this.#close(oldest)
     }
+  }
+
+  /** Closes the idle connections: all that there are, when no POST runs. */
+  close(): void {
+    for (const connection of this.#idle) this.#close(connection)
+  }
+
+  #close(connection: Connection): void {
+    this.#idle.delete(connection)
+    connection.socket.destroy()
   }
 }
 

@@ -71,7 +71,8 @@ export function exchange(
   let head: Head | undefined
   let interim = 0
   let octets = 0
-  const excerpt: Buffer[] = []
+  // Its size is fixed: a body in thousands of pieces takes no more memory than one in a single piece.
+  const excerpt = Buffer.alloc(EXCERPT_OCTETS)
 
   const late = () => breakOff({ isLate: true })
   let timer = setTimeout(late, Math.min(headMs, untilMs - startedMs))
@@ -98,7 +99,7 @@ export function exchange(
           timer = setTimeout(late, Math.min(bodyMs, untilMs - doneMs))
         },
         onResponseData(_controller, chunk) {
-          excerpt.push(chunk)
+          chunk.copy(excerpt, octets)
           octets += chunk.length
           if (octets > MAX_READ_OCTETS) breakOff()
         },
@@ -110,7 +111,7 @@ export function exchange(
       },
     )
 
-  // The end of a socket that these destroy calls them again. Only the first call counts.
+  // To destroy the socket ends the request, which calls these once more. Only the first call counts.
 
   function breakOff({ isLate = false, error }: { isLate?: boolean; error?: NodeJS.ErrnoException } = {}): void {
     socket.destroy()
@@ -127,8 +128,7 @@ export function exchange(
     if (head) {
       const { doneMs, ...response } = head
       const phases = { head: doneMs - startedMs, body: nowMs - doneMs }
-      const first = Buffer.concat(excerpt).subarray(0, EXCERPT_OCTETS)
-      resolve({ ...response, excerpt: first, isCut, isLate, isSilent: false, phases })
+      resolve({ ...response, excerpt: excerpt.subarray(0, octets), isCut, isLate, isSilent: false, phases })
     } else {
       const isSilent = !isLate && socket.bytesRead === octetsBefore
       const code = error && (connection.faultCode ?? codeOf(error, isSilent))

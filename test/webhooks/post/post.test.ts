@@ -1,3 +1,4 @@
+import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
@@ -100,14 +101,39 @@ test('the response is kept as an excerpt of 1,024 octets, flagged when it was cu
   expect(await post(receiver.url)).toMatchObject({ excerpt: '(compressed: gzip)' })
   receiver.script = { status: 500, headers: { 'content-encoding': 'Identity' }, body: 'plain' }
   expect(await post(receiver.url)).toMatchObject({ excerpt: 'plain' })
-  for (const headers of [{ 'content-encoding': 'identity' }, { 'content-encoding': 'gzip' }]) {
-    receiver.script = { status: 500, headers }
+  for (const encoding of [{}, { 'content-encoding': 'identity' }, { 'content-encoding': 'gzip' }]) {
+    receiver.script = { status: 500, headers: encoding as Record<string, string> }
     expect(await post(receiver.url)).toMatchObject({ excerpt: undefined, excerptCut: false })
   }
   expect(receiver.connections).toBe(1)
   receiver.script = { fault: 'drip_body', everyMs: 60_000 }
   const impatient = newAccountPost({ limits: { bodyMs: 100 } })
   expect(await impatient(receiver.url)).toMatchObject({ outcome: 'acked', excerpt: undefined, excerptCut: false })
+})
+
+test('an excerpt is the same whatever the pieces in which a body comes', async () => {
+  let pieces: string[] = []
+  const server = createHttpServer((_, response) => {
+    for (const piece of pieces) response.write(piece)
+    response.end()
+  })
+  await startListening(server)
+  const post = newAccountPost()
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+  const lengths = fc.array(fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 1_100 })), {
+    minLength: 1,
+    maxLength: 60,
+  })
+  const examples: [number[]][] = [[Array(3_000).fill(1)], [[1_024, 1]], [[1_023, 1, 1]], [[1_024]]]
+  await fc.assert(
+    fc.asyncProperty(lengths, async (lengths) => {
+      pieces = lengths.map((length, i) => String.fromCharCode(97 + (i % 26)).repeat(length))
+      const body = pieces.join('')
+      const excerpt = { excerpt: body.slice(0, 1_024), excerptCut: body.length > 1_024 }
+      expect(await post(url)).toMatchObject({ outcome: 'acked', ...excerpt })
+    }),
+    { numRuns: 30, examples },
+  )
 })
 
 test('an excerpt can be stored and shown: valid UTF-8 without control or formatting characters, whatever came', () => {
