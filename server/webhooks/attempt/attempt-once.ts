@@ -79,7 +79,7 @@ export function createAttempts(parts: AttemptParts) {
    * that worker may have been stopped, and go on.
    */
   function attemptOnce(attempt: DispatchAttempt): Promise<AttemptResult> {
-    const { dispatchId, number, early } = attempt
+    const { dispatchId, number, early = false } = attempt
     const name = `${dispatchId} ${number} ${early}`
     const result = running.get(name) ?? makeAttempt(steps, attempt).finally(() => running.delete(name))
     running.set(name, result)

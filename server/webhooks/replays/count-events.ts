@@ -11,7 +11,7 @@ export const MAX_EVENTS = 1_000_000
 const HOUR_MS = 3_600_000
 /** The most that one statement reads: it locks each partition of these days with its indexes. */
 const MOST_MS = 18 * 24 * HOUR_MS
-/** The first part of a span that is read. The next part is longer, unless this one took long. */
+/** The first part of a span that a short count reads. The next part is longer, unless this one took long. */
 const FIRST_MS = 2 * HOUR_MS
 const GROWTH = 4
 const LONG_MS = 25
@@ -20,7 +20,7 @@ const ENOUGH_MS = 50
 
 /** Counts the selected events in a span. Returns at most `MAX_EVENTS` + 1. */
 export async function countEvents(db: Database, selection: EventSelection, span: IdSpan): Promise<number> {
-  return (await countNewest(db, selection, span, { enoughMs: Infinity })).count
+  return (await countNewest(db, selection, span, { enoughMs: Infinity, partMs: MOST_MS })).count
 }
 
 /**
@@ -31,19 +31,19 @@ export function countNewest(
   db: Database,
   selection: EventSelection,
   span: IdSpan,
-  { enoughMs = ENOUGH_MS, most = MAX_EVENTS } = {},
+  { enoughMs = ENOUGH_MS, partMs = FIRST_MS, most = MAX_EVENTS } = {},
 ): Promise<{ count: number; after: string | undefined }> {
   return inParts(db, async (tx) => {
     const startedMs = performance.now()
-    let [count, end, partMs] = [0, span.until, FIRST_MS]
+    let [count, end, lengthMs] = [0, span.until, partMs]
     while (count <= most && end > span.after) {
       const partStartedMs = performance.now()
       // The first part is always read, so that calls come to an end.
       if (end < span.until && partStartedMs - startedMs > enoughMs) return { count, after: end }
-      const part = lastPart(span, end, partMs)
+      const part = lastPart(span, end, lengthMs)
       count += await countPart(tx, selection, part, most + 1 - count)
       end = part.after
-      if (performance.now() - partStartedMs < LONG_MS) partMs = Math.min(partMs * GROWTH, MOST_MS)
+      if (performance.now() - partStartedMs < LONG_MS) lengthMs = Math.min(lengthMs * GROWTH, MOST_MS)
     }
     return { count, after: undefined }
   })
