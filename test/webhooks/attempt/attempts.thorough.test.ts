@@ -336,7 +336,7 @@ test('a dispatch whose event is no longer kept is cancelled', async () => {
   expect(receiver.requests).toEqual([])
 })
 
-test('the span of an attempt continues the trace of its activity when its dispatch is of that trace, and else links to it', async () => {
+test('the span of an attempt continues the trace of its activity if its dispatch belongs to that trace, and otherwise links to it', async () => {
   const [trace, other] = ['a'.repeat(32), 'b'.repeat(32)]
   const at = (traceId: string, span: string) => `00-${traceId}-${span.repeat(16)}-01`
   const cases = [

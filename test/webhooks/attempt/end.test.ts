@@ -1,11 +1,8 @@
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { keepTrying } from '../../../server/webhooks/attempt/end.ts'
+import { farClock } from '../../harness/far-clock.ts'
 
 // How long the outcome of an attempt is tried to be stored.
-
-afterEach(() => {
-  vi.restoreAllMocks()
-})
 
 /** Work that fails with these errors, one after the other, and then succeeds. */
 const failing = (errors: Error[]) => {
@@ -30,13 +27,11 @@ test.each(['22P02', '23505'])('a fault of the row itself (%s) is not repeated', 
 })
 
 test('after 14 seconds the last error is thrown', async () => {
-  const now = performance.now.bind(performance)
-  let laterMs = 1e9
-  vi.spyOn(performance, 'now').mockImplementation(() => now() + laterMs)
-  const work = vi.fn(async () => {
-    laterMs += 6_000
-    throw new Error(`after ${laterMs - 1e9}`)
+  const { advance } = farClock()
+  const work = vi.fn(async (): Promise<void> => {
+    advance(6_000)
+    throw new Error(`try ${work.mock.calls.length}`)
   })
-  await expect(keepTrying(work)).rejects.toThrow('after 18000')
+  await expect(keepTrying(work)).rejects.toThrow('try 3')
   expect(work).toHaveBeenCalledTimes(3)
 })

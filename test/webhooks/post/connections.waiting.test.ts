@@ -1,16 +1,12 @@
 import { once } from 'node:events'
-import { afterEach, expect, test, vi } from 'vitest'
-import { createDial } from '../../../net/dial.ts'
-import { createUrlGuard } from '../../../net/url.ts'
-import { type Connection, Connections } from '../../../server/webhooks/post/connections.ts'
+import { afterEach, expect, test } from 'vitest'
+import type { Connection } from '../../../server/webhooks/post/connections.ts'
 import { createPost } from '../../../server/webhooks/post/post.ts'
+import { farClock } from '../../harness/far-clock.ts'
 import { outlast } from '../../harness/waits.ts'
-import { BODY, newAccountPost, newPost, newReceiver, undo } from './posting.ts'
+import { BODY, newAccountPost, newConnections, newPost, newReceiver, undo } from './posting.ts'
 
-afterEach(async () => {
-  vi.restoreAllMocks()
-  await undo()
-})
+afterEach(undo)
 
 test('a connection stays open after a response of up to 64 KiB; a longer response ends it', async () => {
   const receiver = await newReceiver()
@@ -109,14 +105,14 @@ test('a receiver that keeps no connection gets a new one for each POST', async (
 test('a connection older than a minute is closed after its exchange', async () => {
   const receiver = await newReceiver()
   const post = newAccountPost()
-  const now = performance.now.bind(performance)
-  const connectionsAfter = async (ageMs: number) => {
-    vi.spyOn(performance, 'now').mockImplementation(() => now() + 1e9 + ageMs)
+  const { advance } = farClock()
+  const connectionsAfter = async (ms: number) => {
+    advance(ms)
     expect(await post(receiver.url)).toMatchObject({ outcome: 'acked' })
     return receiver.connections
   }
-  expect([await connectionsAfter(0), await connectionsAfter(50_000), await connectionsAfter(60_001)]).toEqual([1, 1, 1])
-  expect(await connectionsAfter(60_001)).toBe(2)
+  expect([await connectionsAfter(0), await connectionsAfter(50_000), await connectionsAfter(10_001)]).toEqual([1, 1, 1])
+  expect(await connectionsAfter(0)).toBe(2)
 })
 
 test('an aborted POST rejects at once with the reason, and its connection is closed', async () => {
@@ -144,7 +140,7 @@ test('an aborted POST rejects at once with the reason, and its connection is clo
   await expect(early).rejects.toThrow('shutting down')
 })
 
-test('what a caller does after the end of its POST, and how long that is ago, does not touch the connection', async () => {
+test('neither a late abort nor the time for a body touches the connection of a POST that has ended', async () => {
   const receiver = await newReceiver()
   const post = newAccountPost({ limits: { headMs: 3_000, bodyMs: 300 } })
   const caller = new AbortController()
@@ -167,15 +163,9 @@ test('a receiver that is silent on an idle connection does not get the POST once
 
 test('of the idle connections 512 are kept, the newest, until they are closed', async () => {
   const receiver = await newReceiver()
-  const dial = createDial({ lookup: async () => ['127.0.0.1'] })
-  const connections = new Connections(dial)
-  const { destinationOf } = createUrlGuard({ allowSubnets: ['127.0.0.1/32'] })
+  const { connections, open } = newConnections()
   const opened: Connection[] = []
-  for (let i = 0; i < 514; i++) {
-    const destination = destinationOf(`http://hooks-${i}.example.com:${receiver.port}/`)!
-    const dialled = await connections.open(destination, new AbortController().signal)
-    if (dialled.kind === 'connected') opened.push(dialled.connection)
-  }
+  for (let i = 0; i < 514; i++) opened.push(await open(`http://hooks-${i}.example.com:${receiver.port}/`))
   for (const connection of opened) connections.release(connection)
   const destroyed = () => opened.flatMap(({ socket }, i) => (socket.destroyed ? [i] : []))
   expect(destroyed()).toEqual([0, 1])
@@ -186,6 +176,18 @@ test('of the idle connections 512 are kept, the newest, until they are closed', 
   // The one that is in use stays open.
   expect(destroyed()).toEqual([...opened.keys()].filter((i) => i !== 2))
   third!.socket.destroy()
+})
+
+test('a connection that its receiver has closed is idle no longer', async () => {
+  const receiver = await newReceiver()
+  const { connections, open } = newConnections()
+  const connection = await open(receiver.url)
+  connections.release(connection)
+  const closed = new Promise((resolve) => connection.socket.once('close', resolve))
+  await expect.poll(() => receiver.connections).toBe(1)
+  receiver.cut()
+  await closed
+  expect(connections.takeIdle(connection.origin)).toBeUndefined()
 })
 
 test('a service that ends closes its idle connections', async () => {

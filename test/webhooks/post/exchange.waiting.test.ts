@@ -1,23 +1,14 @@
 import { type AddressInfo, createServer } from 'node:net'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { createDial } from '../../../net/dial.ts'
-import { createUrlGuard } from '../../../net/url.ts'
-import { Connections } from '../../../server/webhooks/post/connections.ts'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { exchange } from '../../../server/webhooks/post/exchange.ts'
+import { farClock } from '../../harness/far-clock.ts'
 import { takes } from '../../harness/waits.ts'
-import { BODY, ends, newAccountPost, newReceiver, startListening, undo } from './posting.ts'
+import { BODY, ends, newAccountPost, newConnections, newReceiver, startListening, undo } from './posting.ts'
 
 // One POST on one connection: which of its limits ends it.
 
-// The clock is far from its start: no difference of two times looks like one of them.
-beforeEach(() => {
-  const now = performance.now.bind(performance)
-  vi.spyOn(performance, 'now').mockImplementation(() => now() + 1e9)
-})
-afterEach(async () => {
-  vi.restoreAllMocks()
-  await undo()
-})
+beforeEach(() => void farClock())
+afterEach(undo)
 
 /** Longer than a test may take. */
 const NEVER_MS = 600_000
@@ -57,16 +48,11 @@ test('a body has its own time, which begins at the end of the head', async () =>
 
 test('a POST whose caller left during the dialling is not made, and one that undici refuses closes its connection', async () => {
   const receiver = await newReceiver()
-  const lookup = async () => ['127.0.0.1']
-  const connections = new Connections(createDial({ lookup }))
-  ends.push(() => connections.close())
-  const destination = createUrlGuard({ allowSubnets: ['127.0.0.1/32'] }).destinationOf(receiver.url)!
+  const { open } = newConnections()
   const limits = { headMs: NEVER_MS, bodyMs: NEVER_MS, untilMs: performance.now() + NEVER_MS }
   const request = { path: '/', headers: {}, body: BODY }
   const fails = async (headers: Record<string, string>, signal?: AbortSignal) => {
-    const opened = await connections.open(destination, AbortSignal.timeout(NEVER_MS))
-    if (opened.kind !== 'connected') throw new Error(opened.kind)
-    const { connection } = opened
+    const connection = await open(receiver.url)
     const error = await exchange(connection, { ...request, headers }, limits, signal).catch((error) => error)
     expect(connection.socket.destroyed).toBe(true)
     return error

@@ -1,5 +1,8 @@
 import { once } from 'node:events'
 import type { Server } from 'node:net'
+import { createDial } from '../../../net/dial.ts'
+import { createUrlGuard } from '../../../net/url.ts'
+import { Connections } from '../../../server/webhooks/post/connections.ts'
 import { createPost, type Post } from '../../../server/webhooks/post/post.ts'
 import { RECEIVER_AUTHORITY } from '../../harness/certificates.ts'
 import { type Receiver, startReceiver } from '../../harness/receiver.ts'
@@ -33,6 +36,19 @@ export function newPost(options: Options = {}): Post {
   const { post, close } = createPost({ allowSubnets: ['127.0.0.1/32'], lookup, ca: RECEIVER_AUTHORITY, ...options })
   ends.push(close)
   return post
+}
+
+/** Creates `Connections` whose names lead to 127.0.0.1, and a function that opens one to a URL. */
+export function newConnections() {
+  const connections = new Connections(createDial({ lookup: async () => ['127.0.0.1'] }))
+  const { destinationOf } = createUrlGuard({ allowSubnets: ['127.0.0.1/32'] })
+  ends.push(() => connections.close())
+  const open = async (url: string) => {
+    const opened = await connections.open(destinationOf(url)!, new AbortController().signal)
+    if (opened.kind !== 'connected') throw new Error(opened.kind)
+    return opened.connection
+  }
+  return { connections, open }
 }
 
 export async function startListening(server: Server, port = 0, host = '127.0.0.1'): Promise<void> {

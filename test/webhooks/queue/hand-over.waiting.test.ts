@@ -1,4 +1,4 @@
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { eq } from '../../../server/db/drizzle.ts'
 import { newId, publicId } from '../../../server/db/ids.ts'
 import { attempts, openDispatches as openDispatchRows } from '../../../server/db/schema.ts'
@@ -7,6 +7,7 @@ import type { DispatchedEvent } from '../../../server/ledger/first-attempts-offe
 import { type HandOverPass, keepHandingOver } from '../../../server/webhooks/queue/hand-over.ts'
 import type { Group, Workflows } from '../../../server/webhooks/queue/workflows.ts'
 import { eventually } from '../../harness/eventually.ts'
+import { farClock } from '../../harness/far-clock.ts'
 import { testDatabase } from '../../harness/postgres.ts'
 import { quietFor } from '../../harness/waits.ts'
 import { attemptsOf, newEvent, openDispatches, stateOf, storeDispatches, storeEndpoints } from '../rows.ts'
@@ -167,11 +168,7 @@ test('a lease from before the worker is found at its start, and one from before 
   onTestFinished(async () => void (await run(database.db, 'drop table attempts_of_other_days')))
   const [before, jumped, young] = [hoursAgo(40), hoursAgo(2), hoursAgo(0)]
   const lost = { lease: -1 }
-  const now = performance.now.bind(performance)
-  // The clock is far from its start: no difference of two times looks like one of them.
-  let laterMs = 1e9
-  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + laterMs)
-  onTestFinished(() => clock.mockRestore())
+  const { advance } = farClock()
   await store([before], lost)
   const { started } = loop()
   await eventually(() => expect(started.flatMap(idsOf)).toEqual([before.dispatchId]))
@@ -179,7 +176,7 @@ test('a lease from before the worker is found at its start, and one from before 
   await store([young], lost)
   await eventually(() => expect(started.flatMap(idsOf)).toEqual([before.dispatchId, young.dispatchId]))
   expect(await attemptsOf(database, jumped)).toEqual([])
-  laterMs += 600_000
+  advance(600_000)
   await eventually(() =>
     expect(started.flatMap(idsOf)).toEqual([before.dispatchId, young.dispatchId, jumped.dispatchId]),
   )

@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf'
 import { timestampFromMs } from '@bufbuild/protobuf/wkt'
 import { createServiceImplSpec } from '@connectrpc/connect'
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import {
   type Replay,
   ReplayFilterSchema,
@@ -23,6 +23,7 @@ import { countEvents, countNewest } from '../../../server/webhooks/replays/count
 import { createRangeReplays, resumeReplays } from '../../../server/webhooks/replays/range-replays.ts'
 import { replayDispatchId } from '../../../server/webhooks/replays/replay-ids.ts'
 import { testAccount } from '../../harness/account.ts'
+import { farClock } from '../../harness/far-clock.ts'
 import { startDashboard } from '../../harness/person.ts'
 import { newEvent } from '../rows.ts'
 
@@ -228,10 +229,7 @@ test('a count goes on for as long as it may, and ends when there are more events
   const selection = { accountId: id, filter: create(ReplayFilterSchema), receivers }
   const nowMs = world.clock.now()
   const span = { after: firstIdAt(nowMs - 20 * 60 * MINUTE), until: firstIdAt(nowMs) }
-  // The clock is far from its start: no difference of two times looks like one of them.
-  const now = performance.now.bind(performance)
-  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + 1e9)
-  onTestFinished(() => void clock.mockRestore())
+  farClock()
   for (let most = 0; most <= 13; most++) {
     const counted = await countNewest(world.db, selection, span, { enoughMs: 600_000, most })
     expect([most, counted]).toEqual([most, { count: Math.min(12, most + 1), after: undefined }])
